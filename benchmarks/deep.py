@@ -77,7 +77,7 @@ def _urbe(members: int) -> Callable[[], object]:
     return _learner(deep.dqn_urbe(paper.cartpole(), poles, seed=0, settings=SETTINGS))
 
 
-def _learner(agent: deep.Agent) -> Callable[[], object]:
+def _learner(agent: deep.DQNAgent) -> Callable[[], object]:
     agent.learn(2 * SETTINGS.warm_up)
     return lambda: agent.learn(STRETCH)
 

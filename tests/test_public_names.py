@@ -1,5 +1,6 @@
 """Lazily imported names are found, listed, and known to type checkers."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,27 @@ def test_names_are_listed_in_order_and_once(package):
     assert all(line[3] == line[5] for line in names)  # what is public is called what it is
     for other in (line.split()[1] for line in lines if line.endswith("import *")):
         assert not listed & {n for n, x in vars(sys.modules[other]).items() if not isinstance(x, ModuleType)}
+
+
+def test_no_two_packages_list_one_name():
+    owners: dict[str, list[str]] = {}
+    for package in ("agents", "ambiguity", "deep", "envs", "gym", "planners", "posteriors", "simulators", "solvers"):
+        for name in _listed(package):
+            owners.setdefault(name, []).append(package)
+    assert {name: found for name, found in owners.items() if len(found) > 1} == {}
+
+
+def _listed(package):
+    file = Path(urbe.__file__).parent / package / "__init__.py"
+    stub = file.with_suffix(".pyi")
+    lines = ast.parse((stub if stub.exists() else file).read_text()).body
+    return {
+        name.name
+        for line in lines
+        if isinstance(line, ast.ImportFrom)
+        for name in line.names
+        if name.asname == name.name
+    }
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():

@@ -20,19 +20,8 @@ import numpy as np
 import urbe
 from thermostat import Thermostat
 from urbe.atomic import replace_files
-from urbe.deep import (
-    CopyEvery,
-    CVaR,
-    EnvMembers,
-    Epsilon,
-    Network,
-    Settings,
-    deciding,
-    dqn,
-    robust_dqn,
-    train,
-    try_members,
-)
+from urbe.deep import CopyEvery, CVaR, Epsilon, Network, Settings, deciding, dqn, robust_dqn, train, try_members
+from urbe.gym import EnvMembers
 from urbe.report import style
 from urbe.report.export import figure_writer
 from urbe.report.figures import panels, styled

@@ -13,10 +13,6 @@ T = TypeVar("T")
 _TRUTH = {"true": True, "false": False}
 
 
-def _truth(text: str) -> bool:
-    return _TRUTH[text]
-
-
 def _many(read: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
     return lambda text: tuple(read(part) for part in text.split(","))
 
@@ -29,7 +25,7 @@ Reader = tuple[Callable[[str], Any], str]
 """A function that parses the text of a value, and a description of valid texts."""
 
 READERS: dict[Any, Reader] = {
-    bool: (_truth, "true or false"),
+    bool: (_TRUTH.__getitem__, "true or false"),
     int: (int, "a whole number"),
     float: (float, "a number"),
     tuple[int, ...]: (_many(int), "whole numbers with commas between"),

@@ -5,13 +5,13 @@ import pytest
 
 import urbe
 from fixtures.agents import feed, start, steps
-from urbe.agents import Decay, MismatchSARSA, MismatchTD, QLearning, Shape, Task, mismatch_modulus, run
+from urbe.agents import MismatchSARSA, MismatchTD, PolynomialDecay, QLearning, Shape, Task, mismatch_modulus, run
 from urbe.ambiguity.closed_form.deviation import total_variation
 from urbe.envs.finite import FiniteEnv
 from urbe.mdp.evaluate import policy_value
 
 GARNET = urbe.library.garnet(6, 2, 3, seed=4, discount=0.8)
-AVERAGING = Decay(1.0, power=0.6)
+AVERAGING = PolynomialDecay(1.0, power=0.6)
 LOSS = {
     Shape.L1: lambda v: np.ptp(v) / 2,
     Shape.ELLIPSOID: lambda v: np.linalg.norm(v - v.mean()),

@@ -8,7 +8,7 @@ from scipy.optimize import linprog, minimize
 
 import urbe
 from fixtures.agents import feed, start, steps
-from urbe.agents import ContaminationQ, Decay, MismatchQ, QLearning, Shape, Task, run
+from urbe.agents import ContaminationQ, MismatchQ, PolynomialDecay, QLearning, Shape, Task, run
 from urbe.agents.q_learning import CONTAMINATION, L1, L2, LINF, penalty_of
 from urbe.envs.finite import FiniteEnv
 from urbe.mdp.model import MDP
@@ -109,7 +109,7 @@ def test_without_nature_it_is_q_learning(kind):
 
 
 GARNET = urbe.library.garnet(6, 2, 3, seed=4, discount=0.8)
-AVERAGING = Decay(1.0, power=0.6)
+AVERAGING = PolynomialDecay(1.0, power=0.6)
 
 
 def test_contamination_converges_to_the_robust_values():
@@ -182,7 +182,7 @@ def test_exploration_is_as_often_as_asked_for():
 
 
 def test_rates_fall_with_visits():
-    agent = start(QLearning(rate=Decay(1.0, power=1.0)), MDP.from_dense([[[1.0]]], 0.0, discount=0.0))
+    agent = start(QLearning(rate=PolynomialDecay(1.0, power=1.0)), MDP.from_dense([[[1.0]]], 0.0, discount=0.0))
     rewards = [3.0, 5.0, 1.0, 7.0]
     for n, reward in enumerate(rewards, start=1):
         agent.observe(steps(0, 0, reward, 0), 0)
@@ -190,14 +190,14 @@ def test_rates_fall_with_visits():
 
 
 def test_decay():
-    decay = Decay(0.8, power=0.5, delay=4.0, floor=0.3)
+    decay = PolynomialDecay(0.8, power=0.5, delay=4.0, floor=0.3)
     assert [decay.after(n) for n in (0, 12, 10**9)] == pytest.approx([0.8, 0.4, 0.3], abs=1e-15)
-    assert Decay(0.1).after(1000) == 0.1
+    assert PolynomialDecay(0.1).after(1000) == 0.1
     for wrong, message in [
-        (Decay(1.5), r"rate\.first is 1\.5, expected a number in \[0, 1\]"),
-        (Decay(1.0, power=-1.0), r"rate\.power is -1, expected a number in \[0, inf\]"),
-        (Decay(1.0, delay=0.0), r"rate\.delay is 0, expected a number in \(0, inf\]"),
-        (Decay(1.0, floor=[0.0, 2.0]), r"rate\.floor\[1\] is 2, expected"),
+        (PolynomialDecay(1.5), r"rate\.first is 1\.5, expected a number in \[0, 1\]"),
+        (PolynomialDecay(1.0, power=-1.0), r"rate\.power is -1, expected a number in \[0, inf\]"),
+        (PolynomialDecay(1.0, delay=0.0), r"rate\.delay is 0, expected a number in \(0, inf\]"),
+        (PolynomialDecay(1.0, floor=[0.0, 2.0]), r"rate\.floor\[1\] is 2, expected"),
     ]:
         with pytest.raises(ValueError, match=message):
             wrong.after(0)

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -42,6 +44,14 @@ def test_json_is_what_solve_returns(model, capsys):
     assert found["policy"] == wanted.policy.tolist()
     for name in ("value", "lower", "upper", "q"):
         assert np.array_equal(found[name], getattr(wanted, name)), name
+
+
+def test_the_package_runs_as_the_command():
+    """`python -m urbe` gives its output and its exit codes."""
+    for arguments, code in ((["--version"], 0), (["solve", "nowhere.csv", "--discount", "0.9"], 2)):
+        found = subprocess.run([sys.executable, "-m", "urbe", *arguments], capture_output=True, text=True, check=False)
+        assert found.returncode == code, found.stderr
+        assert f"{found.stdout}{found.stderr}".startswith(("urbe 0", "urbe: nowhere.csv"))
 
 
 def test_without_a_set_the_model_is_taken_as_it_is(model, capsys):

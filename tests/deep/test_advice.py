@@ -10,8 +10,8 @@ import urbe
 import urbe.deep
 import urbe.gym
 from fixtures.swing import Swing, SwingAdapter
-from urbe.deep import EnvMembers, FunctionMembers, Members, dqn, robust_dqn
-from urbe.gym import SimulatorEnv
+from urbe.deep import dqn, robust_dqn
+from urbe.gym import EnvMembers, FunctionMembers, Members, SimulatorEnv
 from urbe.simulators import CartPole, Constant, UncertaintySet
 
 
@@ -96,4 +96,4 @@ def test_grid_takes_the_adapter():
     assert members.copies == tuple(made)
     assert not members.shared_noise
     assert members.describe()["parameters"] == {"gravity": [9.8, 3.0, 20.0], "mass": [2.0, 2.0, 2.0]}
-    assert EnvMembers.of(Swing(), [], adapter=SwingAdapter()).nominal == 0
+    assert EnvMembers(Swing(), [], adapter=SwingAdapter()).nominal == 0

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from urbe.deep.agent import Agent
+from urbe.deep.agent import DQNAgent
 from urbe.deep.callbacks import Callback, Decision
 from urbe.deep.evaluate import Evaluate
 from urbe.deep.history import LOG, History
@@ -61,7 +61,7 @@ class Wave:
 
 
 def agent(log_every=4):
-    return Agent("counter", Counter(), 0, log_every)
+    return DQNAgent("counter", Counter(), 0, log_every)
 
 
 def same(one, other):

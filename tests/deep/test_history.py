@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from urbe.deep.agent import Agent
+from urbe.deep.agent import DQNAgent
 from urbe.deep.history import EPISODES, LOG, History
 from urbe.deep.loops.meters import PER_STEP, PER_UPDATE
 from urbe.deep.loops.trainer import TrainingRecord
@@ -37,7 +37,7 @@ class Clock:
 
 
 def agent(log_every=4):
-    return Agent("clock", Clock(), 0, log_every)
+    return DQNAgent("clock", Clock(), 0, log_every)
 
 
 def test_rows_come_every_so_many_steps_wherever_learning_is_cut():

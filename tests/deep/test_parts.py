@@ -149,6 +149,8 @@ def test_a_gradient_transformation_is_scaled_by_the_rate():
     """Signs of the gradient, as `optax.chain(optax.scale_by_sign(), optax.scale(-1.0))`."""
     pair = Pair(lambda _: (), lambda gradient, state, _: (jax.tree.map(lambda g: -jnp.sign(g), gradient), state))
     weights = (jnp.asarray([1.0, -2.0]),)
+    with pytest.raises(ValueError, match=r"optimiser is Pair.*expected an Adam.*Transformation\(pair\)"):
+        Settings(optimiser=pair)
     changes, _ = Transformation(pair).update(weights, Transformation(pair).init(weights), weights, jnp.float32(0.5))
     assert changes[0].tolist() == [-0.5, 0.5]
     agent = robust_dqn(
@@ -199,6 +201,11 @@ class Growing(theirs.ByCount):
         (check_network, OtherTraining(), "training values and their gradients"),
         (check_variance, Growing(), "the head after step 1"),
         (check_variance, Worst(), "without acting, init, learn"),
+        (
+            check_optimiser,
+            Transformation(Pair(len, len)),
+            "the description of optimiser: found optimiser.pair is of the kind Pair",
+        ),
     ],
 )
 def test_contracts_find_what_is_broken(check, part, law):

@@ -10,8 +10,6 @@ import pytest
 
 from urbe.deep import (
     CVaR,
-    EnvMembers,
-    FunctionMembers,
     Network,
     OneMemberDecides,
     Settings,
@@ -26,6 +24,7 @@ from urbe.deep import (
 )
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.core.loss import SAME, decided_by
+from urbe.gym import EnvMembers, FunctionMembers
 from urbe.simulators import CartPole, UncertaintySet
 
 ROOM = Path(__file__).parents[2] / "examples" / "thermostat"

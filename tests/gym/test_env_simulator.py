@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from urbe.belief import Switching
-from urbe.deep import DuelingNetwork, EnvMembers, bayes_adaptive_dqn, load_adaptive
+from urbe.deep import DuelingNetwork, bayes_adaptive_dqn, load_adaptive
 from urbe.deep.adaptive.presets import simulated
-from urbe.gym import EnvSimulator
+from urbe.gym import EnvMembers, EnvSimulator
 from urbe.runs.errors import CheckpointError
 from urbe.simulators import UncertaintySet
 from urbe.simulators.base import observation_size

@@ -6,7 +6,7 @@ import pytest
 
 import urbe
 from urbe import MDP
-from urbe.agents import PSRL, RLSVI, BayesianQ, Decay, QLearning, Run, run
+from urbe.agents import PSRL, RLSVI, BayesianQ, PolynomialDecay, QLearning, Run, run
 from urbe.envs.finite import FiniteEnv
 from urbe.gym.tabular import GymEnv, gym_task
 from urbe.rng import streams
@@ -150,7 +150,10 @@ def test_a_run_is_saved_between_episodes(tmp_path):
 
 
 AGENTS = {
-    "Q-learning": (QLearning(rate=Decay(1.0, power=0.6), exploration=Decay(1.0, power=1.0, delay=30.0)), 600),
+    "Q-learning": (
+        QLearning(rate=PolynomialDecay(1.0, power=0.6), exploration=PolynomialDecay(1.0, power=1.0, delay=30.0)),
+        600,
+    ),
     "randomised values": (RLSVI(0.05, per_step=False), 150),
     "beliefs about returns": (BayesianQ(mean=1.0, weight=1.0, shape=2.0, rate=0.05), 240),
     "posterior sampling": (PSRL(), 60),

@@ -6,7 +6,7 @@ import pytest
 import urbe
 from urbe.belief import Belief, Switching
 from urbe.paper.adaptation.domains import even_rover, rover
-from urbe.paper.adaptation.journeys import STILL, Journeys, Plan, _Chain, live, plan, settled, thompson
+from urbe.paper.adaptation.journeys import STILL, JourneyPlan, Journeys, _Chain, live, plan, settled, thompson
 from urbe.paper.adaptation.tuning import CHOSEN, EPISODES, FAILURES, SCHEDULES, Candidate, prior_of, schedules
 from urbe.planners import solve_belief
 from urbe.simulators import MarsRoverParams, to_mdp
@@ -103,7 +103,7 @@ def test_a_life_follows_the_belief_and_the_dynamics():
     follows.new_episode()
     np.testing.assert_allclose(beliefs[1][life], follows.filtered, rtol=1e-9)
     np.testing.assert_array_equal(live(Journeys(), (0.01, 0.5), switching, always, held, 3), returns)
-    waits = Plan(np.zeros((1, 2)), (np.full((1, 2), -1.0),) * 5, 0.0)
+    waits = JourneyPlan(np.zeros((1, 2)), (np.full((1, 2), -1.0),) * 5, 0.0)
     assert (live(Journeys(), (0.01, 0.5), switching, waits.travels, held, 3) == Journeys().waiting).all()
 
 

@@ -17,10 +17,11 @@ import safetensors.numpy
 import urbe
 from fixtures.old_files import write_zip_agent
 from urbe import AgentFileError, load_agent, save_agent
-from urbe.agents import PSRL, RLSVI, UBE, URBE, BayesianQ, Decay, QLearning, Robust, Run, Single, Task
+from urbe.agents import PSRL, RLSVI, UBE, URBE, BayesianQ, PolynomialDecay, QLearning, Robust, Run, Single, Task
 from urbe.envs.finite import FiniteEnv
 from urbe.posteriors.beliefs import Forgetting, Window
-from urbe.runs.checkpoint import fingerprint
+from urbe.runs import checkpoint
+from urbe.runs.checkpoint import fingerprint, type_name
 from urbe.runs.tensors import save_tensors
 
 SWIM = urbe.library.riverswim(5)
@@ -259,6 +260,15 @@ def test_files_of_kinds_that_were_defined_elsewhere_are_read(kind, before, tmp_p
     load_agent(path, Single(kind, TASK, seed=0))
 
 
+def test_files_with_the_earlier_name_of_decaying_rates_are_read(tmp_path, monkeypatch):
+    agent, path = Single(QLearning(), TASK, seed=0), tmp_path / "agent"
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "type_name", lambda kind: type_name(kind).replace("PolynomialDecay", "Decay"))
+        save_agent(path, agent)
+    assert b"urbe.agents.decay.Decay" in path.read_bytes()
+    load_agent(path, Single(QLearning(), TASK, seed=0))
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(AgentFileError, match="nothing: is missing"):
         load_agent(tmp_path / "nothing", Tiny())
@@ -286,8 +296,8 @@ def test_fingerprints_see_every_difference():
         (0.5, 1),
         {"a": 1},
         {"a": 2},
-        Decay(0.5),
-        Decay(0.5, power=1.0),
+        PolynomialDecay(0.5),
+        PolynomialDecay(0.5, power=1.0),
         np.arange(100),
         np.arange(100)[::-1],
         np.nextafter(np.arange(100.0), 200.0),

@@ -202,7 +202,7 @@ def test_a_solution_tells_itself():
     mdp = MDP.from_dense([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.9, terminal=[1], initial=[0.5, 0.5])
     solution = solve(mdp)
     assert solution.value_at_start() == pytest.approx(0.5 / 0.55, abs=1e-6)
-    assert solve(RIVER.with_rows(RIVER.rows)).iterations > 0
+    assert solve(RIVER.with_rows(RIVER.rows)).steps > 0
     assert repr(solution).startswith("Solution(2 states, gap ")
     lines = str(solution).splitlines()
     assert lines[0] == solution.status

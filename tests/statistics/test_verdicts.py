@@ -198,6 +198,12 @@ def test_the_text_is_that_of_the_rule_that_judges():
         assert found == pytest.approx(mean_interval(samples, confidence=1 - float(error) / 2), abs=1e-9)
 
 
+def test_the_text_says_what_is_not_testable():
+    assert "A mean or ratio of fewer than 2 replicates, or with a missing number, is not testable." in RULE.text
+    for quantity in (Mean(np.ones(1)), Mean(np.array([1.0, np.nan, 1.0])), Ratio(np.ones(1))):
+        assert outcomes(Test([Question("x", quantity)])) == ["not testable"]
+
+
 def test_the_text_names_every_kind_of_interval():
     for kind in (Mean, Ratio, Share, ExactNumber):
         assert kind.text in RULE.text

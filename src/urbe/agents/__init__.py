@@ -12,7 +12,7 @@ from urbe.agents.bayes_q_rules import QSampling as QSampling
 from urbe.agents.bayes_q_rules import ValueOfInformation as ValueOfInformation
 from urbe.agents.belief_urbe import BeliefURBE as BeliefURBE
 from urbe.agents.choose import Noise as Noise
-from urbe.agents.decay import Decay as Decay
+from urbe.agents.decay import PolynomialDecay as PolynomialDecay
 from urbe.agents.mismatch import MismatchSARSA as MismatchSARSA
 from urbe.agents.mismatch import MismatchTD as MismatchTD
 from urbe.agents.mismatch import mismatch_modulus as mismatch_modulus

@@ -66,7 +66,7 @@ class ReturnBeliefs:
         self.belief: FloatArray = np.repeat(prior[:, :, None], self._model.n_rows, axis=2)
         self._score: FloatArray = np.zeros((len(streams.replicates), 1, self._model.n_rows))
 
-    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:  # noqa: ARG002
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         rows, listed = self._menu(state)
         draws, who = self._uniform.need(self._most), replicate[:, None]
         uniform = draws.values[who, draws.at[who] + np.arange(self._most)]
@@ -77,7 +77,7 @@ class ReturnBeliefs:
         actions: IntArray = self._model.action[self._choose(replicate, state, self._score, None, 0)]
         return actions
 
-    def observe(self, steps: Steps, step: int) -> None:  # noqa: ARG002
+    def observe(self, steps: Steps, step: int) -> None:
         pair = self._locate.rows(steps)
         rows, listed = self._menu(steps.next_state)
         who, each = steps.replicate, np.arange(len(pair))

@@ -108,7 +108,7 @@ def shape_of(gap: FloatArray) -> FloatArray:
 class QSampling:
     """Takes an action with the probability that it is the best: draws mu of each, and takes the largest."""
 
-    def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:  # noqa: ARG002
+    def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:
         drawn: FloatArray = belief.mean + _scale(belief) * special.stdtrit(2.0 * belief.shape, uniform)
         return drawn
 
@@ -121,7 +121,7 @@ class ValueOfInformation:
     best; for any other E (mu_a - mean_1)_+.
     """
 
-    def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:  # noqa: ARG002
+    def __call__(self, belief: RewardPosterior, listed: BoolArray, uniform: FloatArray) -> FloatArray:
         scores: FloatArray = belief.mean + value_of_information(belief, listed)
         return scores
 

@@ -13,7 +13,7 @@ from urbe.types import FloatArray
 
 
 @dataclass(frozen=True)
-class Decay:
+class PolynomialDecay:
     """The rate after n times: max(floor, first (1 + n / delay)^-power). Numbers may be given one per replicate.
 
     Args:
@@ -22,7 +22,7 @@ class Decay:
       delay: number of times before it decays noticeably, positive.
       floor: the least rate, in [0, 1].
 
-    >>> Decay(1.0, power=1.0).after(3)
+    >>> PolynomialDecay(1.0, power=1.0).after(3)
     0.25
     """
 
@@ -45,9 +45,9 @@ class Decay:
         return np.column_stack(columns)
 
 
-def as_decay(rate: ArrayLike | Decay) -> Decay:
+def as_decay(rate: ArrayLike | PolynomialDecay) -> PolynomialDecay:
     """Converts a plain number, or one per replicate, to a constant rate."""
-    return rate if isinstance(rate, Decay) else Decay(rate)
+    return rate if isinstance(rate, PolynomialDecay) else PolynomialDecay(rate)
 
 
 @njit(cache=True, nogil=True)

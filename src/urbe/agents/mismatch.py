@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.agents.base import Steps, Streams, Task
-from urbe.agents.decay import Decay, as_decay, rate_after
+from urbe.agents.decay import PolynomialDecay, as_decay, rate_after
 from urbe.agents.q_learning import QLearner, Shape, penalty_of
 from urbe.mdp.evaluate import policy_rows
 from urbe.rng import Draws
@@ -56,8 +56,8 @@ class MismatchSARSA:
 
     radius: ArrayLike = 0.05
     shape: Shape = Shape.L1
-    rate: ArrayLike | Decay = field(default_factory=lambda: Decay(1.0, power=0.7))
-    exploration: ArrayLike | Decay = 0.1
+    rate: ArrayLike | PolynomialDecay = field(default_factory=lambda: PolynomialDecay(1.0, power=0.7))
+    exploration: ArrayLike | PolynomialDecay = 0.1
     initial: ArrayLike = 0.0
     check: bool = True
 
@@ -76,7 +76,7 @@ class MismatchTD:
       policy: `(S,)` action ids or `(S, A)` probabilities.
       radius: radius of X, at least 0; 0 is TD(0).
       shape: shape of X.
-      rate: eta, in [0, 1]; a `Decay` depends on the number of visits to the state.
+      rate: eta, in [0, 1]; a `PolynomialDecay` depends on the number of visits to the state.
       initial: initial V.
       check: whether to reject radii for which a contraction is not guaranteed.
     """
@@ -84,7 +84,7 @@ class MismatchTD:
     policy: Any
     radius: ArrayLike = 0.05
     shape: Shape = Shape.L1
-    rate: ArrayLike | Decay = field(default_factory=lambda: Decay(1.0, power=0.7))
+    rate: ArrayLike | PolynomialDecay = field(default_factory=lambda: PolynomialDecay(1.0, power=0.7))
     initial: ArrayLike = 0.0
     check: bool = True
 
@@ -126,7 +126,7 @@ class TDLearner:
         self.v: FloatArray = np.where(model.terminal, 0.0, start[:, None])
         self.seen: FloatArray = np.zeros((n, model.n_states))
 
-    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:  # noqa: ARG002
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         """Draws from the policy."""
         draws = self._uniform.need(1)
         rows = np.empty(len(state), dtype=np.int64)
@@ -134,7 +134,7 @@ class TDLearner:
         actions: IntArray = self._model.action[rows]
         return actions
 
-    def observe(self, steps: Steps, step: int) -> None:  # noqa: ARG002
+    def observe(self, steps: Steps, step: int) -> None:
         _evaluate(
             steps.replicate, steps.state, steps.reward, steps.next_state, steps.terminated, self._model.discount,
             self._kind, self._size, self._rate, self.v, self.seen,

@@ -125,7 +125,7 @@ class MixedPlans:
     def q(self) -> FloatArray:
         return self._plan.q
 
-    def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:  # noqa: ARG002
+    def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:
         return self.epochs.over[replicate]
 
     def plan(self, known: Knowledge, which: IntArray) -> None:

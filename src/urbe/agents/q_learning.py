@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.agents.base import Steps, Streams, Task
 from urbe.agents.choose import Chooser, Noise
-from urbe.agents.decay import Decay, as_decay, rate_after
+from urbe.agents.decay import PolynomialDecay, as_decay, rate_after
 from urbe.agents.locate import Locator
 from urbe.rng import Draws
 from urbe.types import FloatArray, IntArray
@@ -37,12 +37,12 @@ from urbe.types import FloatArray, IntArray
 NONE, CONTAMINATION, L1, L2, LINF = range(5)
 
 
-def _rate() -> Decay:
-    return Decay(1.0, power=0.7)
+def _rate() -> PolynomialDecay:
+    return PolynomialDecay(1.0, power=0.7)
 
 
-def _exploration() -> Decay:
-    return Decay(1.0, power=0.5, delay=10.0)
+def _exploration() -> PolynomialDecay:
+    return PolynomialDecay(1.0, power=0.5, delay=10.0)
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class QLearning:
     """Q(s, a) += eta [ r + gamma V(s') - Q(s, a) ]  [WatkinsDayan1992]; numbers may be given one per replicate.
 
     Args:
-      rate: eta, in [0, 1]; a `Decay` depends on the number of times the pair was tried.
-      exploration: probability of a random action; a `Decay` depends on the number of visits to the state.
+      rate: eta, in [0, 1]; a `PolynomialDecay` depends on the number of times the pair was tried.
+      exploration: probability of a random action; a `PolynomialDecay` depends on the number of visits to the state.
       initial: initial Q; above all values it makes the agent try everything.
 
     >>> import urbe
@@ -63,8 +63,8 @@ class QLearning:
     0.0025
     """
 
-    rate: ArrayLike | Decay = field(default_factory=_rate)
-    exploration: ArrayLike | Decay = field(default_factory=_exploration)
+    rate: ArrayLike | PolynomialDecay = field(default_factory=_rate)
+    exploration: ArrayLike | PolynomialDecay = field(default_factory=_exploration)
     initial: ArrayLike = 0.0
 
     def start(self, task: Task, streams: Streams) -> QLearner:
@@ -85,8 +85,8 @@ class ContaminationQ:
     """
 
     fraction: ArrayLike = 0.1
-    rate: ArrayLike | Decay = field(default_factory=_rate)
-    exploration: ArrayLike | Decay = field(default_factory=_exploration)
+    rate: ArrayLike | PolynomialDecay = field(default_factory=_rate)
+    exploration: ArrayLike | PolynomialDecay = field(default_factory=_exploration)
     initial: ArrayLike = 0.0
 
     def start(self, task: Task, streams: Streams) -> QLearner:
@@ -124,8 +124,8 @@ class MismatchQ:
 
     radius: ArrayLike = 0.05
     shape: Shape = Shape.L1
-    rate: ArrayLike | Decay = field(default_factory=_rate)
-    exploration: ArrayLike | Decay = field(default_factory=_exploration)
+    rate: ArrayLike | PolynomialDecay = field(default_factory=_rate)
+    exploration: ArrayLike | PolynomialDecay = field(default_factory=_exploration)
     initial: ArrayLike = 0.0
 
     def start(self, task: Task, streams: Streams) -> QLearner:
@@ -158,8 +158,8 @@ class QLearner:
         streams: Streams,
         penalty: int,
         size: FloatArray,
-        rate: ArrayLike | Decay,
-        exploration: ArrayLike | Decay,
+        rate: ArrayLike | PolynomialDecay,
+        exploration: ArrayLike | PolynomialDecay,
         initial: ArrayLike,
         *,
         on_policy: bool = False,
@@ -177,7 +177,7 @@ class QLearner:
         self.v: FloatArray = np.where(model.terminal, 0.0, start[:, None])
         self.tried: FloatArray = np.zeros((n, model.n_rows))
 
-    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:  # noqa: ARG002
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         """The values serve all steps."""
         rows = self._choose(replicate, state, self.q, None, 0)
         draws = self._uniform.need(2)
@@ -186,7 +186,7 @@ class QLearner:
         actions: IntArray = self._model.action[rows]
         return actions
 
-    def observe(self, steps: Steps, step: int) -> None:  # noqa: ARG002
+    def observe(self, steps: Steps, step: int) -> None:
         model, row = self._model, self._locate.rows(steps)
         _learn(
             steps.replicate, steps.state, row, steps.reward, steps.next_state, steps.terminated, model.row_start,

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.agents.base import Steps, Streams, Task
-from urbe.agents.decay import Decay, as_decay, rate_after
+from urbe.agents.decay import PolynomialDecay, as_decay, rate_after
 from urbe.agents.locate import Locator
 from urbe.rng import Draws
 from urbe.types import FloatArray, IntArray
@@ -41,9 +41,9 @@ class RCPO:
 
     cost: Any
     limit: ArrayLike
-    critic: ArrayLike | Decay = 0.1
-    actor: ArrayLike | Decay = 0.05
-    price: ArrayLike | Decay = field(default_factory=lambda: Decay(0.02, power=0.4, delay=500.0))
+    critic: ArrayLike | PolynomialDecay = 0.1
+    actor: ArrayLike | PolynomialDecay = 0.05
+    price: ArrayLike | PolynomialDecay = field(default_factory=lambda: PolynomialDecay(0.02, power=0.4, delay=500.0))
     initial_price: ArrayLike = 0.0
     most: ArrayLike = 100.0
 
@@ -96,7 +96,7 @@ class RCPOLearner:
         weight = np.exp(self.theta - np.maximum.reduceat(self.theta, start, axis=1)[:, states])
         return np.asarray(weight / np.add.reduceat(weight, start, axis=1)[:, states])
 
-    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:  # noqa: ARG002
+    def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         """Draws from the policy."""
         draws = self._uniform.need(1)
         rows = np.empty(len(state), dtype=np.int64)
@@ -104,7 +104,7 @@ class RCPOLearner:
         actions: IntArray = self._model.action[rows]
         return actions
 
-    def observe(self, steps: Steps, step: int) -> None:  # noqa: ARG002
+    def observe(self, steps: Steps, step: int) -> None:
         row = self._locate.rows(steps)
         _learn(
             steps.replicate, steps.state, row, steps.reward, steps.next_state, steps.terminated, self._model.row_start,

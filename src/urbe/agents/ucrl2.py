@@ -123,7 +123,7 @@ class OptimisticPlans:
     def q(self) -> FloatArray:
         return self._q if self._plan is None else self._plan.q
 
-    def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:  # noqa: ARG002
+    def due(self, known: Knowledge, replicate: IntArray, step: int) -> BoolArray:
         return self.epochs.over[replicate]
 
     def plan(self, known: Knowledge, which: IntArray) -> None:

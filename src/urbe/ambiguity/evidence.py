@@ -73,7 +73,7 @@ def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> StepEvidence:
         return lambda v, policy: mean(mdp, bound(v), policy)
 
     def best(bound: RowBound) -> StepBound:
-        return lambda v, policy: greatest(mdp, bound(v))  # noqa: ARG005
+        return lambda v, policy: greatest(mdp, bound(v))
 
     above = best(rows.above) if optimal else follow(rows.above)
     largest = float(rows.excess.max(initial=-np.inf))
@@ -161,7 +161,7 @@ def dual_bound(nature: Nature, side: float) -> RowBound:
 
 def unproven(n_rows: int, side: float) -> RowBound:
     """The trivial bound."""
-    return lambda v: np.full(n_rows, side * np.inf, dtype=np.longdouble)  # noqa: ARG005
+    return lambda v: np.full(n_rows, side * np.inf, dtype=np.longdouble)
 
 
 def largest_value(rows: Rows, discount: float, *values: FloatArray) -> np.longdouble:

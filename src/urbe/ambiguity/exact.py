@@ -10,12 +10,12 @@ import numpy as np
 from numba import njit
 
 from urbe.ambiguity.moments import RowMoments
-from urbe.ambiguity.nature import PlainNature, WorstCase
+from urbe.ambiguity.nature import PlainNature, RowMemory, WorstCase
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.sweep import FAST, whole
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray
+from urbe.types import Buffer, FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 CACHE = 2**19
@@ -47,12 +47,7 @@ class ExactNature(PlainNature):
         return True
 
     def values(
-        self,
-        v: FloatArray,
-        shift: float = 0.0,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,
-        memory: FloatArray | None = None,  # noqa: ARG002
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: Buffer = None, memory: RowMemory = None
     ) -> FloatArray:
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
@@ -70,19 +65,14 @@ class ExactNature(PlainNature):
         workers.run(rows.entry_start, task)
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
+    def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
         entry_reward = self.rows.entry_reward
         z = self.discount * v[self.rows.successor]
         sensitivity = z if entry_reward is None else z + entry_reward
         return WorstCase(self.values(v), self.rows, sensitivity)
 
     def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,  # noqa: ARG002
+        self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None, memory: RowMemory = None
     ) -> RowMoments:
         rows, w, constant = self.rows, self.discount * v, self.discount * shift
         value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))

@@ -22,8 +22,11 @@ import numpy as np
 from urbe.ambiguity.evidence import RowEvidence, of_minimum
 from urbe.ambiguity.moments import RowMoments, moments_of_kernel
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray
+from urbe.types import Buffer, FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
+
+RowMemory = FloatArray | None
+"""What a sweep learned of every row, for the next one; None if nothing."""
 
 
 class WorstCase(NamedTuple):
@@ -68,28 +71,18 @@ class Nature(Protocol):
         """`(R,)` a fresh memory; None if sweeps use no memory."""
 
     def values(
-        self,
-        v: FloatArray,
-        shift: float = 0.0,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: Buffer = None, memory: RowMemory = None
     ) -> FloatArray:
         """`(R,)` Q at the state values `v + shift`, by one sweep; `shift` is added after the inner problem.
 
         The result is written into `out` if given, which saves large models a fresh allocation at every sweep.
         """
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
         """Computes value, kernel and sensitivity at `v`; slower than `values`, and needed once."""
 
     def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None, memory: RowMemory = None
     ) -> RowMoments:
         """Computes value, scatter and carried variance of every row at `v + shift` with variances u.
 
@@ -136,7 +129,7 @@ class PlainNature:
         shift: float,
         u: FloatArray,
         value: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        memory: RowMemory = None,
     ) -> RowMoments:
         return moments_of_kernel(self, v, shift, u, value, memory)
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from urbe.ambiguity.evidence import RowEvidence
 from urbe.ambiguity.moments import RowMoments
-from urbe.ambiguity.nature import Nature, WorstCase
+from urbe.ambiguity.nature import Nature, RowMemory, WorstCase
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray
+from urbe.types import Buffer, FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 
@@ -83,29 +83,19 @@ class OptimisticNature:
         return self.inner.fresh()
 
     def values(
-        self,
-        v: FloatArray,
-        shift: float = 0.0,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: Buffer = None, memory: RowMemory = None
     ) -> FloatArray:
         """Computes the largest value over the set."""
         least = self.inner.values(-v, -shift, workers, out, memory)
         return np.subtract(0.0, least, out=least)  # not -x: that would print zero as -0
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
         """Computes value, kernel and sensitivity of the largest value."""
         value, rows, sensitivity = self.inner.worst_case(-v, memory)
         return WorstCase(0.0 - value, _negated(rows), 0.0 - sensitivity)
 
     def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None, memory: RowMemory = None
     ) -> RowMoments:
         found = self.inner.moments(-v, -shift, u, None if value is None else 0.0 - value, memory)
         return found._replace(value=0.0 - found.value)

@@ -16,11 +16,11 @@ from urbe import checks
 from urbe.ambiguity.entries import joined_rows
 from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence
 from urbe.ambiguity.moments import RowMoments
-from urbe.ambiguity.nature import Nature, WorstCase
+from urbe.ambiguity.nature import Nature, RowMemory, WorstCase
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray
+from urbe.types import Buffer, FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 
@@ -101,12 +101,7 @@ class PerRowNature:
         return np.zeros(self.model.n_rows)
 
     def values(
-        self,
-        v: FloatArray,
-        shift: float = 0.0,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: Buffer = None, memory: RowMemory = None
     ) -> FloatArray:
         out = np.empty(self.model.n_rows) if out is None else out
         for rows, nature in self.parts:
@@ -116,7 +111,7 @@ class PerRowNature:
                 memory[rows] = part
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
         found = [nature.worst_case(v, self._recalled(rows, nature, memory)) for rows, nature in self.parts]
         sensitivity = np.empty(self.rows.n_entries)
         for (rows, _), part in zip(self.parts, found, strict=True):
@@ -126,12 +121,7 @@ class PerRowNature:
         )
 
     def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None, memory: RowMemory = None
     ) -> RowMoments:
         known = None if memory is None else value  # values are useless without the memory of their sweep
         found = []

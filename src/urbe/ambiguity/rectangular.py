@@ -93,7 +93,7 @@ class RectangularOperator:
     def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
         return RectangularPolicy(self.mdp, self.nature, policy), None if memory is None else memory[policy.rows]
 
-    def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:  # noqa: ARG002
+    def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
         """Returns nature's answer, which does not depend on the policy."""
         return self.nature.worst_case(v - midrange(v)).rows
 

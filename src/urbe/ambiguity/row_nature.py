@@ -11,11 +11,11 @@ import numpy as np
 from urbe import checks
 from urbe.ambiguity.entries import on_entries, row_blocks
 from urbe.ambiguity.moments import RowMoments, answers_with_itself, moments_of_kernel
-from urbe.ambiguity.nature import PlainNature, WorstCase, exponent, rescaled
+from urbe.ambiguity.nature import PlainNature, RowMemory, WorstCase, exponent, rescaled
 from urbe.ambiguity.sweep import RowFunction, RowProblem, generated_minimiser, generated_sweep
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray, Support
+from urbe.types import Buffer, FloatArray, IntArray, Support
 from urbe.workers import SERIAL, Workers
 
 
@@ -87,12 +87,7 @@ class RowNature(PlainNature):
         return np.zeros(self.rows.n_rows)
 
     def values(
-        self,
-        v: FloatArray,
-        shift: float = 0.0,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: Buffer = None, memory: RowMemory = None
     ) -> FloatArray:
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
@@ -113,7 +108,7 @@ class RowNature(PlainNature):
         workers.run(rows.entry_start, task)
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
         rows, w = self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)
         if k:
@@ -130,12 +125,7 @@ class RowNature(PlainNature):
         return WorstCase(values_under(kernel, w), kernel, m)
 
     def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None, memory: RowMemory = None
     ) -> RowMoments:
         kernel, rows, w = self.kernel, self.rows, self.discount * v
         k = 0 if self.kernel.linear else exponent(w, rows.entry_reward)

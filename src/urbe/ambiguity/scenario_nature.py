@@ -12,10 +12,10 @@ from numba.extending import register_jitable
 
 from urbe.ambiguity.entries import on_entries
 from urbe.ambiguity.evidence import RowEvidence, of_minimum, of_value
-from urbe.ambiguity.nature import PlainNature, WorstCase
+from urbe.ambiguity.nature import PlainNature, RowMemory, WorstCase
 from urbe.ambiguity.sweep import FAST, named_after, when_called
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray
+from urbe.types import Buffer, FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 LEVEL_SLACK = 1e-12
@@ -73,12 +73,7 @@ class ScenarioNature(PlainNature):
         return False
 
     def values(
-        self,
-        v: FloatArray,
-        shift: float = 0.0,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,
-        memory: FloatArray | None = None,  # noqa: ARG002
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: Buffer = None, memory: RowMemory = None
     ) -> FloatArray:
         out = np.empty(self.rows.n_rows) if out is None else out
         workers.run(self.rows.entry_start, lambda first, last: self._mix(first, last, v, out, None))
@@ -86,7 +81,7 @@ class ScenarioNature(PlainNature):
         out += self.discount * shift
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
+    def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
         """Computes the worst case; the sensitivity is zero, since scenarios do not depend on the model."""
         rows = self.rows
         value, mixture = np.empty(rows.n_rows), np.zeros((rows.n_rows, len(self.weight)))

@@ -27,13 +27,13 @@ from urbe.ambiguity.budget_search import balanced
 from urbe.ambiguity.dual_search import dual_by_bisection
 from urbe.ambiguity.entries import on_entries, row_blocks, rows_of_keys
 from urbe.ambiguity.moments import RowMoments, answers_with_itself
-from urbe.ambiguity.nature import PlainNature, WorstCase, exponent, rescaled
+from urbe.ambiguity.nature import PlainNature, RowMemory, WorstCase, exponent, rescaled
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import require_all_rewards, values_under
 from urbe.ambiguity.transport import transport_excess
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray, Support
+from urbe.types import Buffer, FloatArray, IntArray, Support
 from urbe.workers import SERIAL, Workers
 
 
@@ -121,12 +121,7 @@ class WassersteinNature(PlainNature):
         return kernels.TransportProblem(rows.entry_start, rows.successor, rows.probability, self.radius, w, ways)
 
     def values(
-        self,
-        v: FloatArray,
-        shift: float = 0.0,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: Buffer = None, memory: RowMemory = None
     ) -> FloatArray:
         rows, w = self.rows, self.discount * v
         out = np.empty(rows.n_rows) if out is None else out
@@ -146,7 +141,7 @@ class WassersteinNature(PlainNature):
         out += self.discount * shift
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
+    def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
         rows, w = self.rows, self.discount * v
         k = exponent(w, rows.entry_reward)
         if k:
@@ -169,12 +164,7 @@ class WassersteinNature(PlainNature):
         return WorstCase(values_under(kernel, w), kernel, m)
 
     def moments(
-        self,
-        v: FloatArray,
-        shift: float,
-        u: FloatArray,
-        value: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None, memory: RowMemory = None
     ) -> RowMoments:
         rows, w = self.rows, self.discount * v
         value, scatter, carried = (np.empty(rows.n_rows) for _ in range(3))

@@ -23,7 +23,7 @@ from urbe.deep.adaptive.presets import bayes_adaptive_dqn as bayes_adaptive_dqn
 from urbe.deep.adaptive.presets import thompson_dqn as thompson_dqn
 from urbe.deep.adaptive.session import Session as Session
 from urbe.deep.adaptive.settings import AdaptiveSettings as AdaptiveSettings
-from urbe.deep.agent import Agent as Agent
+from urbe.deep.agent import DQNAgent as DQNAgent
 from urbe.deep.baselines import domain_randomised_dqn as domain_randomised_dqn
 from urbe.deep.baselines import ewok_dqn as ewok_dqn
 from urbe.deep.baselines import iwocs_dqn as iwocs_dqn
@@ -68,9 +68,3 @@ from urbe.deep.who_decides import MemberTrial as MemberTrial
 from urbe.deep.who_decides import OneMemberDecides as OneMemberDecides
 from urbe.deep.who_decides import deciding as deciding
 from urbe.deep.who_decides import try_members as try_members
-from urbe.gym.adapters import Adapter as Adapter
-from urbe.gym.discrete_actions import DiscreteActions as DiscreteActions
-from urbe.gym.members.base import FunctionMembers as FunctionMembers
-from urbe.gym.members.base import Members as Members
-from urbe.gym.members.check import check_members as check_members
-from urbe.gym.members.copies import EnvMembers as EnvMembers

@@ -26,10 +26,10 @@ from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Simulator
 
 VERSION = 3
-"""The version of `Agent.about` and `Agent.tensors`; `urbe.deep.upgrade` reads earlier ones."""
+"""The version of `DQNAgent.about` and `DQNAgent.tensors`; `urbe.deep.upgrade` reads earlier ones."""
 
 
-class Agent:
+class DQNAgent:
     """An agent of the DQN family; build one with `dqn`, `robust_dqn`, `dqn_ube`, `dqn_urbe` or `soft_robust_dqn`.
 
     Args:
@@ -77,7 +77,7 @@ class Agent:
         """Its environment, if that is a simulator of urbe."""
         return self.trainer.simulator if isinstance(self.trainer, CompiledTrainer) else None
 
-    def learn(self, steps: int, *, callbacks: Sequence[AnyCallback] = (), progress: bool = False) -> Agent:
+    def learn(self, steps: int, *, callbacks: Sequence[AnyCallback] = (), progress: bool = False) -> DQNAgent:
         """Acts and learns for `steps` more environment steps, or until a callback stops it; then `stopped` says why.
 
         `learn(2000)` and two calls of `learn(1000)` give the same bits. Callbacks do not change learning. An agent that

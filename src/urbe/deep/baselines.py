@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from urbe import checks
-from urbe.deep.agent import Agent
+from urbe.deep.agent import DQNAgent
 from urbe.deep.core.minimum import Minimum
 from urbe.deep.core.natures import Average
 from urbe.deep.core.recurrent import Memory
@@ -56,7 +56,7 @@ def domain_randomised_dqn(
     settings: Settings = DEFAULT,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes a domain randomisation agent [Tobin2017]: DQN whose dynamics are drawn for every episode.
 
     It learns one policy that is best on average over the draws, which it does not observe.
@@ -89,7 +89,7 @@ def stacked_dqn(
     settings: Settings = DEFAULT,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes a DQN agent that also observes the last steps, under domain randomisation.
 
     A step is remembered as observation, action, reward, whether the episode ended, and the change of the observation;
@@ -127,7 +127,7 @@ def recurrent_dqn(
     settings: Settings = DEFAULT,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes a DQN agent with a recurrent memory [Hausknecht2015], under domain randomisation: a GRU reads every step.
 
     It is trained through time on replayed windows with burn-in, as R2D2 [Kapturowski2019]; see
@@ -165,7 +165,7 @@ def ewok_dqn(
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes an EWoK agent [Gadot2024]: DQN in a simulator that draws several successors and mostly keeps a bad one.
 
     Args:
@@ -196,7 +196,7 @@ def iwocs_dqn(
     settings: Settings = DEFAULT,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes an IWOCS agent [Zouitine2024]: DQN under one member after another, each the worst for the current policy.
 
     The policy is greedy in the lowest of the Q-functions of the members that were trained for; see
@@ -262,8 +262,8 @@ def _agent(
     settings: Settings,
     log_every: int,
     changes: dict[str, Any],
-) -> Agent:
+) -> DQNAgent:
     parts: dict[str, Any] = {"nature": Average(), "variance": NoVariance()}
     chosen = checks.changed(settings, "settings", "Settings(...)", parts | changes)
     trainer = make_trainer(env, uncertain, chosen, schedule, seed, log_every, training=training)
-    return Agent(name, trainer, seed, log_every)
+    return DQNAgent(name, trainer, seed, log_every)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from urbe.deep.agent import Agent
+from urbe.deep.agent import DQNAgent
 from urbe.deep.callbacks import Callback
 from urbe.runs import upgrade
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import SUFFIX, read_header, save_tensors
 
 
-def keep_best(agent: Agent, folder: Path, callback: Callback) -> None:
+def keep_best(agent: DQNAgent, folder: Path, callback: Callback) -> None:
     """Saves the agent as the best by the callback's measure, if the callback keeps one."""
     if callback.keep is not None:
         metadata = {**agent.saved_about(), "step": agent.step}
@@ -24,7 +24,7 @@ def keep_best(agent: Agent, folder: Path, callback: Callback) -> None:
         upgrade.delete_folder_checkpoint(folder / callback.keep)
 
 
-def settle_best(agent: Agent, folder: Path, callbacks: Sequence[Callback]) -> None:
+def settle_best(agent: DQNAgent, folder: Path, callbacks: Sequence[Callback]) -> None:
     """Restores the files of the best agents to their state at the agent's checkpoint.
 
     Raises:

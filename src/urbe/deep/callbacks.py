@@ -16,7 +16,7 @@ import numpy as np
 from urbe import checks
 
 if TYPE_CHECKING:
-    from urbe.deep.agent import Agent
+    from urbe.deep.agent import DQNAgent
 
 Row = Mapping[str, float]
 """Numbers by name, `step` among them."""
@@ -60,14 +60,14 @@ class Callback(Protocol):
     def keep(self) -> str | None:
         """Name, without `.safetensors`, of the file in which `train` keeps the best agent; or None."""
 
-    def describe(self, agent: Agent) -> dict[str, Any]:
+    def describe(self, agent: DQNAgent) -> dict[str, Any]:
         """Describes the measurement as plain data: a run can be resumed only with the same.
 
         Raises:
           ValueError: it cannot measure this agent.
         """
 
-    def measure(self, agent: Agent) -> Mapping[str, float]:
+    def measure(self, agent: DQNAgent) -> Mapping[str, float]:
         """Returns a number for each column. It changes nothing, and depends only on the agent."""
 
     def verdict(self, rows: Mapping[str, np.ndarray]) -> Decision:
@@ -83,7 +83,7 @@ class Watchers(NamedTuple):
     functions: tuple[OnRow, ...]
     measuring: tuple[Callback, ...]
 
-    def stop(self, agent: Agent) -> str | None:
+    def stop(self, agent: DQNAgent) -> str | None:
         """Why the measurements stop the agent; None if it continues."""
         found = (each.verdict(agent.history.measured[each.name]).stop for each in self.measuring)
         return next((why for why in found if why is not None), None)
@@ -95,7 +95,7 @@ class Watchers(NamedTuple):
                 function(row)
 
 
-def watchers(callbacks: Sequence[AnyCallback], agent: Agent) -> Watchers:
+def watchers(callbacks: Sequence[AnyCallback], agent: DQNAgent) -> Watchers:
     """Checks the callbacks, sorts them by kind, and begins their tables in the agent's history.
 
     Raises:

@@ -40,9 +40,9 @@ def cache_compilation(folder: str | os.PathLike[str] | None = None, *, largest: 
     path.mkdir(parents=True, exist_ok=True)
     _tidy(path, largest)
     compilation_cache.reset_cache()  # JAX decides once, at its first compilation
-    jax.config.update("jax_compilation_cache_dir", str(path))  # type: ignore[no-untyped-call]
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)  # type: ignore[no-untyped-call]
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)  # type: ignore[no-untyped-call]
+    jax.config.update("jax_compilation_cache_dir", str(path))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     return path
 
 

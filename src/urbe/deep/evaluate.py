@@ -23,7 +23,7 @@ from urbe.gym.kinds import KINDS
 from urbe.simulators import Simulator
 
 if TYPE_CHECKING:
-    from urbe.deep.agent import Agent
+    from urbe.deep.agent import DQNAgent
 
 By = Literal["mean", "worst"]
 """The measure: the mean return over parameters, or the return under the worst ones."""
@@ -93,7 +93,7 @@ class Evaluate:
         """Mean and worst case over the parameters."""
         return CRITERIA
 
-    def describe(self, agent: Agent) -> dict[str, Any]:
+    def describe(self, agent: DQNAgent) -> dict[str, Any]:
         """Describes the measurement as plain data; the stopping rule may change from call to call."""
         where = agent.simulator if self.env is None else self.env
         if where is None:
@@ -119,7 +119,7 @@ class Evaluate:
             "keep": self.keep,
         }
 
-    def measure(self, agent: Agent) -> dict[str, float]:
+    def measure(self, agent: DQNAgent) -> dict[str, float]:
         """Mean and worst case of the current agent."""
         found = evaluate(
             agent.policy,

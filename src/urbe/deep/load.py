@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from urbe import checks
-from urbe.deep.agent import VERSION, Agent
+from urbe.deep.agent import VERSION, DQNAgent
 from urbe.deep.core.keys import key_data, root_key
 from urbe.deep.core.learner import init_learner
 from urbe.deep.core.precision import double
@@ -54,8 +54,8 @@ def load(
     uncertainty_set: Uncertain | None = None,
     schedule: Schedule | None = None,
     settings: Settings | None = None,
-) -> Agent:
-    """Loads an agent written by `Agent.save` or `train`, with replay, optimiser and random numbers.
+) -> DQNAgent:
+    """Loads an agent written by `DQNAgent.save` or `train`, with replay, optimiser and random numbers.
 
     Give objects here that the file cannot describe. Without its environment, an agent can predict but not learn.
 
@@ -92,7 +92,7 @@ def load(
     else:
         trainer = _frozen(saved, chosen)
         tensors = {name: array for name, array in tensors.items() if name.startswith(("history/", LEARNER))}
-    agent = Agent(saved.name, trainer, saved.seed, saved.log_every)
+    agent = DQNAgent(saved.name, trainer, saved.seed, saved.log_every)
     agent.load_tensors(tensors, path, saved.history)
     return agent
 

@@ -45,7 +45,7 @@ class WithoutMemory:
     q: Any
     settings: Settings
 
-    def start(self, key: Key) -> tuple[()]:  # noqa: ARG002
+    def start(self, key: Key) -> tuple[()]:
         """Nothing."""
         return ()
 
@@ -53,11 +53,11 @@ class WithoutMemory:
         """The best action."""
         return _greedy(self.settings, self.q, observation), memory
 
-    def observe(self, memory: tuple[()], step: Step) -> tuple[()]:  # noqa: ARG002
+    def observe(self, memory: tuple[()], step: Step) -> tuple[()]:
         """Nothing."""
         return memory
 
-    def report(self, memory: tuple[()]) -> dict[str, Array]:  # noqa: ARG002
+    def report(self, memory: tuple[()]) -> dict[str, Array]:
         """Nothing."""
         return {}
 
@@ -84,7 +84,7 @@ class StackedPolicy:
         seen, n_actions = self.settings.network.sizes(self.q)
         return (seen - self.length * (n_actions + 2)) // (1 + 2 * self.length), n_actions
 
-    def start(self, key: Key) -> Frames:  # noqa: ARG002
+    def start(self, key: Key) -> Frames:
         """Zeros."""
         return no_frames(self.length, *self._sizes)
 
@@ -99,7 +99,7 @@ class StackedPolicy:
         after = pushed(memory, new)
         return after if self.survives else jnp.where(last, 0.0, after)
 
-    def report(self, memory: Frames) -> dict[str, Array]:  # noqa: ARG002
+    def report(self, memory: Frames) -> dict[str, Array]:
         """Nothing."""
         return {}
 
@@ -119,7 +119,7 @@ class RecurrentPolicy:
     settings: Settings
     memory: Memory
 
-    def start(self, key: Key) -> Float[Array, " H"]:  # noqa: ARG002
+    def start(self, key: Key) -> Float[Array, " H"]:
         """Zeros."""
         return jnp.zeros(self.memory.units, jnp.float32)
 
@@ -143,7 +143,7 @@ class RecurrentPolicy:
         n_actions = self.settings.network.sizes(self.weights.q)[1]
         return remembered(self.memory, self.weights, taken, n_actions)
 
-    def report(self, memory: Float[Array, " H"]) -> dict[str, Array]:  # noqa: ARG002
+    def report(self, memory: Float[Array, " H"]) -> dict[str, Array]:
         """Nothing."""
         return {}
 

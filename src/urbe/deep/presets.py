@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from urbe import checks
-from urbe.deep.agent import Agent
+from urbe.deep.agent import DQNAgent
 from urbe.deep.core.kalman import KalmanLastLayer
 from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.core.natures import Average, MemberNature, Soft, Worst
@@ -34,7 +34,7 @@ def dqn(
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes a deep Q-learning agent [Mnih2015].
 
     Args:
@@ -62,7 +62,7 @@ def robust_dqn(
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes a robust DQN agent [Shashua2017], with worst-case targets over an uncertainty set.
 
     Args:
@@ -84,7 +84,7 @@ def deep_rok(
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes a deep robust Kalman filter agent [Shashua2017]: robust targets, and a last layer that filters them.
 
     All arguments as for `robust_dqn`; `optimiser=KalmanLastLayer(...)` sets those of the filter.
@@ -109,7 +109,7 @@ def soft_robust_dqn(
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes a soft-robust DQN agent [Derman2018], whose targets are a weighted mean over the set.
 
     Args:
@@ -138,7 +138,7 @@ def dqn_ube(
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes a DQN agent that explores by the variance of its Q-values [ODonoghue2018]. All arguments as for `dqn`."""
     return _agent("dqn-ube", env, None, Average(), _head(settings), seed, settings, schedule, log_every, changes)
 
@@ -152,7 +152,7 @@ def dqn_urbe(
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
     **changes: Any,
-) -> Agent:
+) -> DQNAgent:
     """Makes a DQN-URBE agent [Derman2019]: robust targets, and exploration by the variance of robust Q-values.
 
     All arguments as for `robust_dqn`. `variance=calibrated()` gives the noise a scale, see `urbe.deep.calibrated`.
@@ -185,7 +185,7 @@ def _agent(
     schedule: Schedule | None,
     log_every: int,
     changes: dict[str, Any],
-) -> Agent:
+) -> DQNAgent:
     parts: dict[str, Any] = {"nature": nature, "variance": variance}
     chosen = checks.changed(settings, "settings", "Settings(...)", parts | changes)
-    return Agent(name, make_trainer(env, uncertain, chosen, schedule, seed, log_every), seed, log_every)
+    return DQNAgent(name, make_trainer(env, uncertain, chosen, schedule, seed, log_every), seed, log_every)

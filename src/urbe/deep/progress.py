@@ -10,7 +10,7 @@ from urbe.deep.callbacks import Row
 from urbe.progress import progress
 
 if TYPE_CHECKING:
-    from urbe.deep.agent import Agent
+    from urbe.deep.agent import DQNAgent
 
 ShowRows = Callable[[Sequence[Row]], None]
 
@@ -18,7 +18,7 @@ _SHOWN = {"mean_return": "return {:.4g}", "td_error": "TD {:.3g}", "evaluation/m
 
 
 @contextmanager
-def learning(agent: Agent, end: int, *, shown: bool) -> Iterator[ShowRows]:
+def learning(agent: DQNAgent, end: int, *, shown: bool) -> Iterator[ShowRows]:
     """Yields a function that shows new rows; the latest value of each number stays visible.
 
     Args:

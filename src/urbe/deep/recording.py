@@ -13,7 +13,7 @@ import numpy as np
 from urbe.deep.callbacks import Callback, Decision, Row
 
 if TYPE_CHECKING:
-    from urbe.deep.agent import Agent
+    from urbe.deep.agent import DQNAgent
 
 
 class Recorded(NamedTuple):
@@ -44,7 +44,7 @@ class Recorded(NamedTuple):
         return ([] if self.row is None else [self.row]) + named
 
 
-def learn_and_record(agent: Agent, end: int, measuring: Sequence[Callback]) -> Iterator[Recorded]:
+def learn_and_record(agent: DQNAgent, end: int, measuring: Sequence[Callback]) -> Iterator[Recorded]:
     """Lets the agent learn until step `end` or until a callback stops it, and yields the records.
 
     Args:

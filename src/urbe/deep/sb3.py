@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from urbe.deep.agent import Agent
+from urbe.deep.agent import DQNAgent
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,23 +26,19 @@ class SB3Policy:
     ((3,), None)
     """
 
-    agent: Agent
+    agent: DQNAgent
     rng: np.random.Generator
 
     def predict(
-        self,
-        observation: Any,
-        state: None = None,
-        episode_start: Any = None,  # noqa: ARG002
-        deterministic: bool = False,
+        self, observation: Any, state: None = None, episode_start: Any = None, deterministic: bool = False
     ) -> tuple[np.ndarray, None]:
         """Returns actions, and None in place of the state of a policy with a memory.
 
         Args:
-          observation: see `Agent.predict`.
+          observation: see `DQNAgent.predict`.
           state: None, as returned.
           episode_start: which episodes have just begun; ignored, as the policy has no memory.
-          deterministic: see `Agent.predict`; unlike there, False is the default.
+          deterministic: see `DQNAgent.predict`; unlike there, False is the default.
         """
         if state is not None:
             raise ValueError(f"state is {state!r:.100}, expected None: the policy has no memory.")

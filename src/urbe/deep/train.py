@@ -5,7 +5,7 @@
     members.csv       a row per row of the log, the share of targets that each member decided; only if there are several
     evaluation.csv    a row per measurement of a callback, in a file of its name
     checkpoints/      the agent, at fixed intervals, whenever it is the best so far, and at the end
-    best.safetensors  the best agent by a callback's measure, as `Agent.save` writes it
+    best.safetensors  the best agent by a callback's measure, as `DQNAgent.save` writes it
     finished.json     the final step of the run, and the reason if a callback stopped it
 
 The history of the agent is only in the logs; a checkpoint stores how much of each belongs to it.
@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from urbe import checks
-from urbe.deep.agent import Agent
+from urbe.deep.agent import DQNAgent
 from urbe.deep.best import keep_best, settle_best
 from urbe.deep.callbacks import AnyCallback, watchers
 from urbe.deep.load import past
@@ -37,7 +37,7 @@ EVENTS = "tensorboard"
 
 
 def train(
-    agent: Agent,
+    agent: DQNAgent,
     folder: str | os.PathLike[str],
     steps: int,
     *,
@@ -46,7 +46,7 @@ def train(
     keep: int = 2,
     progress: bool = False,
     tensorboard: bool = False,
-) -> Agent:
+) -> DQNAgent:
     """Trains in a folder until the agent has taken `steps` environment steps in all, and saves everything there.
 
     The same call starts a run, resumes it after an interruption, and returns at once when it is done; more steps extend
@@ -62,8 +62,8 @@ def train(
       agent: a new agent, made in the same way as that of the run.
       folder: a new or empty folder, or that of the same run.
       steps: environment steps in all.
-      callbacks: see `Agent.learn`. The best agent by a callback's measure is saved in `best.safetensors`. After a kill,
-        functions receive the rows since the newest checkpoint again.
+      callbacks: see `DQNAgent.learn`. The best agent by a callback's measure is saved in `best.safetensors`. After a
+        kill, functions receive the rows since the newest checkpoint again.
       checkpoint_every: steps between checkpoints.
       keep: number of newest checkpoints to keep.
       progress: show progress: a bar on a terminal, otherwise an occasional line on standard error.
@@ -90,7 +90,9 @@ def train(
     300
     >>> folder.cleanup()
     """
-    checks.kind("agent", agent, isinstance(agent, Agent), "an agent such as dqn(env, seed=0); the folder comes second")
+    checks.kind(
+        "agent", agent, isinstance(agent, DQNAgent), "an agent such as dqn(env, seed=0); the folder comes second"
+    )
     checks.file_path("folder", folder)
     checks.whole_number("steps", steps, 0)
     checks.whole_number("checkpoint_every", checkpoint_every, 1)
@@ -155,5 +157,5 @@ def _write(recorded: Recorded, logs: dict[str, RowLog]) -> None:
         logs[f"{name}.csv"].append(row)
 
 
-def _events(agent: Agent, folder: Path, wanted: bool) -> AbstractContextManager[Events | None]:
+def _events(agent: DQNAgent, folder: Path, wanted: bool) -> AbstractContextManager[Events | None]:
     return Events(folder / EVENTS, agent.history) if wanted else nullcontext()

@@ -38,7 +38,7 @@ _NAMES = {"Saw": "Sawtooth", "Redrawn": "DomainRandomisation", "usual": "nominal
 
 
 def upgraded(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts a description `about` from an older version to that of the current `Agent.about`."""
+    """Converts a description `about` from an older version to that of the current `DQNAgent.about`."""
     version, settings = about["version"], about["settings"]
     for old, added in _ADDED.items():
         if version == old:

@@ -36,7 +36,7 @@ from urbe.simulators.limits import param_dict
 from urbe.statistics.estimates import paired_difference
 
 if TYPE_CHECKING:
-    from urbe.deep.agent import Agent
+    from urbe.deep.agent import DQNAgent
 
 NEARLY_ALL = 0.8
 """A member that decides at least this share of the targets decides nearly all."""
@@ -121,7 +121,7 @@ class MemberTrial:
     hopeless: bool
 
 
-def deciding(agent: Agent) -> Deciding | None:
+def deciding(agent: DQNAgent) -> Deciding | None:
     """Computes how often each member decided in the second half of the training; None without enough targets.
 
     >>> from urbe.deep import Network, robust_dqn
@@ -146,7 +146,7 @@ def deciding(agent: Agent) -> Deciding | None:
     return Deciding(shares / counts.sum(), float(counts.sum()), params, described.get("nominal"))
 
 
-def try_members(agent: Agent, members: Iterable[int] | None = None, seed: int = 0) -> list[MemberTrial]:
+def try_members(agent: DQNAgent, members: Iterable[int] | None = None, seed: int = 0) -> list[MemberTrial]:
     """Plays simple policies under some members, by default all, and under the nominal parameters.
 
     The agent does not change. This takes seconds for each member, more if episodes are long.
@@ -167,7 +167,7 @@ def try_members(agent: Agent, members: Iterable[int] | None = None, seed: int = 
     ]
 
 
-def advice(agent: Agent) -> str | None:
+def advice(agent: DQNAgent) -> str | None:
     """A warning if one member decides nearly all targets, with the results of policies tried under it."""
     found = deciding(agent)
     if found is None or not found.one_alone or _is_fixed(agent, len(found.shares)):
@@ -196,7 +196,7 @@ def advice(agent: Agent) -> str | None:
     return f"{text} {verdict}; see docs/robust_came_out_worse.md."
 
 
-def warn_of_one(agent: Agent) -> None:
+def warn_of_one(agent: DQNAgent) -> None:
     """Warns if one member decided nearly all targets; no episodes are played."""
     found = deciding(agent)
     if found is not None and found.one_alone and not _is_fixed(agent, len(found.shares)):
@@ -209,7 +209,7 @@ def warn_of_one(agent: Agent) -> None:
         )
 
 
-def _is_fixed(agent: Agent, members: int) -> bool:
+def _is_fixed(agent: DQNAgent, members: int) -> bool:
     """Whether nature's weights do not depend on the values, as for an average."""
     nature = agent.trainer.settings.nature
     up, down = (np.asarray(nature.weights(jnp.arange(members, dtype=jnp.float32)[::step])) for step in (1, -1))
@@ -248,7 +248,7 @@ class _Worlds(NamedTuple):
 
         return _World(make, {})
 
-    def policies(self, agent: Agent, seed: int) -> dict[str, Any]:
+    def policies(self, agent: DQNAgent, seed: int) -> dict[str, Any]:
         """Policies by name: the agent's, constant ones, and random linear functions of its observations."""
         replay = agent.trainer.learner.replay  # type: ignore[attr-defined]
         seen = np.asarray(replay.obs)[: max(min(int(replay.inserted), len(replay.obs)), 1)]
@@ -291,7 +291,7 @@ class _Random:
 class _Tried:
     """The best policy in one environment, and random actions there: `(EPISODES,)` returns each."""
 
-    def __init__(self, agent: Agent, world: _World, policies: Mapping[str, Any], seed: int) -> None:
+    def __init__(self, agent: DQNAgent, world: _World, policies: Mapping[str, Any], seed: int) -> None:
         first = {name: _play(world, each, SEARCH_EPISODES, seed).mean() for name, each in policies.items()}
         self.tried = len(first) + 1
         self.policy = max(first, key=lambda name: first[name])
@@ -327,7 +327,7 @@ def _trial(member: int, there: _Tried, nominal: _Tried) -> MemberTrial:
     )
 
 
-def _worlds(agent: Agent) -> _Worlds:
+def _worlds(agent: DQNAgent) -> _Worlds:
     trainer, uncertain = agent.trainer, None
     if isinstance(trainer, CompiledTrainer) and trainer.deciders > 1:
         simulator, uncertain = trainer.simulator, trainer.uncertain

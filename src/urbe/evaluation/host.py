@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int32, UInt32
 from urbe.evaluation.episodes import EpisodeDraws, normal
 from urbe.evaluation.policies import ActingRule, Ask, Predicts, Traceable, asker, takes_rows
 from urbe.evaluation.rollouts import BAD_OBSERVATION, BAD_REWARD, FINE, RolloutOutcome
-from urbe.evaluation.worlds import Observations, StepResult, World
+from urbe.evaluation.worlds import EpisodeWorld, Observations, StepResult
 from urbe.types import BoolArray, FloatArray, IntArray
 
 Choose = Callable[[Observations, BoolArray, int], Any]
@@ -39,7 +39,7 @@ class Player(NamedTuple):
     choose: Callable[[EpisodeDraws], Choose]
 
 
-def player(policy: Traceable | Predicts, world: World, first: Any, *, noisy: bool) -> Player:
+def player(policy: Traceable | Predicts, world: EpisodeWorld, first: Any, *, noisy: bool) -> Player:
     """Prepares a policy to act in an environment.
 
     Args:
@@ -58,7 +58,7 @@ def player(policy: Traceable | Predicts, world: World, first: Any, *, noisy: boo
 
 
 def play(
-    world: World, choose: Choose, drawn: EpisodeDraws, count: int, limit: int | None, on_step: OnStep | None
+    world: EpisodeWorld, choose: Choose, drawn: EpisodeDraws, count: int, limit: int | None, on_step: OnStep | None
 ) -> RolloutOutcome:
     """Plays a block of episodes until all have ended, or a number is not finite.
 
@@ -85,8 +85,8 @@ def play(
         outcome.length[lanes] += 1
         outcome.terminated[lanes] = moved.terminated[lanes]
         seen = _where(alive, moved.observations, seen)
-        outcome.trouble[lanes] = _trouble(seen, moved.rewards, lanes)
-        alive = alive & ~moved.terminated & ~moved.truncated & (outcome.trouble == FINE)
+        outcome.fault[lanes] = _fault(seen, moved.rewards, lanes)
+        alive = alive & ~moved.terminated & ~moved.truncated & (outcome.fault == FINE)
         step += 1
         if limit is None and step == ENDLESS and alive.any():
             raise ValueError(
@@ -103,7 +103,7 @@ def _where(alive: BoolArray, new: Observations, old: Observations) -> Observatio
     return [each if lives else last for each, last, lives in zip(new, old, alive, strict=True)]
 
 
-def _trouble(seen: Observations, rewards: FloatArray, lanes: IntArray) -> IntArray:
+def _fault(seen: Observations, rewards: FloatArray, lanes: IntArray) -> IntArray:
     """Names which floating-point array is not finite in some episode."""
     if isinstance(seen, np.ndarray):
         fine = np.isfinite(seen[lanes]).all(axis=-1)
@@ -117,7 +117,7 @@ def _is_finite(seen: Any) -> bool:
     return not numbers or bool(np.isfinite(seen).all())
 
 
-def _traced(policy: Traceable, world: World, drawn: EpisodeDraws, noisy: bool) -> Choose:
+def _traced(policy: Traceable, world: EpisodeWorld, drawn: EpisodeDraws, noisy: bool) -> Choose:
     rule, weights, words = policy.rule, policy.weights, drawn.noise if noisy else None
 
     def choose(seen: Observations, _alive: BoolArray, step: int) -> Any:

@@ -148,10 +148,10 @@ def _play(
 
 
 def _must_be_finite(outcome: RolloutOutcome, points: Points, k: int, begin: int) -> None:
-    bad = np.flatnonzero(outcome.trouble != FINE)
+    bad = np.flatnonzero(outcome.fault != FINE)
     if len(bad):
         at, text = bad[0], ", ".join(f"{name} {value:g}" for name, value in points.points[k].items())
-        what = "A reward" if outcome.trouble[at] == BAD_REWARD else "An observation"
+        what = "A reward" if outcome.fault[at] == BAD_REWARD else "An observation"
         raise ValueError(
             f"{what} is not finite in episode {begin + at}, step {outcome.length[at]}, under the parameters "
             f"{text or 'as they are'}; expected finite numbers. Use parameters for which the dynamics stay finite."

@@ -33,13 +33,13 @@ class RolloutOutcome(NamedTuple):
       episode_return: `(B,)` float64 sums of rewards.
       length: `(B,)` int32 steps.
       terminated: `(B,)` whether an episode terminated.
-      trouble: `(B,)` int32, `FINE` or a code for the array that was not finite in the last step.
+      fault: `(B,)` int32, `FINE` or a code for the array that was not finite in the last step.
     """
 
     episode_return: Any
     length: Any
     terminated: Any
-    trouble: Any
+    fault: Any
 
     def first(self, count: int) -> RolloutOutcome:
         """The outcome of the first `count` episodes."""
@@ -98,14 +98,14 @@ def _roll_out(
         so_far, alive = block.outcome, block.alive
         arrived = advance(simulator, world, block.step, block.state, action, params, alive)
         obs = jax.vmap(simulator.observe)(arrived.state)
-        trouble = _trouble(obs, arrived.reward)
+        fault = _fault(obs, arrived.reward)
         outcome = RolloutOutcome(
             so_far.episode_return + jnp.where(alive, arrived.reward.astype(jnp.float64), 0.0),
             so_far.length + alive.astype(jnp.int32),
             so_far.terminated | (alive & arrived.terminated),
-            jnp.where(alive, trouble, so_far.trouble),
+            jnp.where(alive, fault, so_far.fault),
         )
-        goes = alive & ~arrived.terminated & (trouble == FINE)
+        goes = alive & ~arrived.terminated & (fault == FINE)
         return _Block(arrived.state, obs, goes, outcome, block.step + 1)
 
     no = jnp.zeros(size, jnp.bool_)
@@ -137,7 +137,7 @@ def advance(
     return arrived._replace(state=jax.tree.map(partial(_where, alive), arrived.state, state))
 
 
-def _trouble(obs: Float[Array, "B D"], reward: Float[Array, " B"]) -> Int32[Array, " B"]:
+def _fault(obs: Float[Array, "B D"], reward: Float[Array, " B"]) -> Int32[Array, " B"]:
     seen = jnp.where(jnp.isfinite(obs).all(axis=-1), FINE, BAD_OBSERVATION)
     return jnp.where(jnp.isfinite(reward), seen, BAD_REWARD).astype(jnp.int32)
 

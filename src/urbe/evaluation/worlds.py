@@ -30,7 +30,7 @@ class StepResult(NamedTuple):
     truncated: BoolArray
 
 
-class World(Protocol):
+class EpisodeWorld(Protocol):
     """B episodes under the same parameters."""
 
     @property

@@ -148,7 +148,7 @@ class _Single:
             )
         return row[None]
 
-    def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:  # noqa: ARG002
+    def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:
         obs, reward, terminated, truncated, _ = self._one.step(np.int64(actions[0] + self.start))
         reached = first = self.observations.row(obs)
         if terminated or truncated:
@@ -227,7 +227,7 @@ def _actions(space: gymnasium.Space[Any], env: AnyEnv) -> tuple[int, int]:
     """The number of actions, and the number of the first."""
     if (found := numbered(space)) is None:
         advice = (
-            "Choose some of its actions: urbe.deep.DiscreteActions(env, values) with one row of values per action."
+            "Choose some of its actions: urbe.gym.DiscreteActions(env, values) with one row of values per action."
             if isinstance(space, gymnasium.spaces.Box)
             else "Wrap it so that each combination is one action, see gymnasium.ActionWrapper."
         )

@@ -130,14 +130,14 @@ class GymReplicates:
         self._steps = np.zeros(len(envs), dtype=np.int64)
         self._cut = np.zeros(len(envs), dtype=np.bool_)
 
-    def begin(self, episode: int) -> IntArray:  # noqa: ARG002
+    def begin(self, episode: int) -> IntArray:
         self._steps[:], self._cut[:] = 0, False
         seeds = [int(generator.integers(2**31)) for generator in self._generators]
         first = [int(env.reset(seed=seed)[0]) for env, seed in zip(self._envs, seeds, strict=True)]
         states: IntArray = np.array(first, dtype=np.int64) - self._numbers.first_state
         return states
 
-    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrivals:  # noqa: ARG002
+    def step(self, replicate: IntArray, state: IntArray, action: IntArray) -> Arrivals:
         """Steps the environments, which know their states."""
         k, numbers = len(replicate), self._numbers
         next_state, reward, terminated = np.empty(k, dtype=np.int64), np.empty(k), np.empty(k, dtype=np.bool_)

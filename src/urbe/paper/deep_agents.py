@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from urbe.deep import Agent, Settings, dqn, dqn_ube, dqn_urbe, robust_dqn
+from urbe.deep import DQNAgent, Settings, dqn, dqn_ube, dqn_urbe, robust_dqn
 from urbe.paper.choice import is_own, load_own
 
-PRESETS: dict[str, Callable[..., Agent]] = {
+PRESETS: dict[str, Callable[..., DQNAgent]] = {
     "dqn": dqn,
     "dqn-ube": dqn_ube,
     "robust-dqn": robust_dqn,
@@ -35,7 +35,7 @@ def make_agent(
     epsilon: float,
     variants: Mapping[str, Callable[[Any], Any]],
     **options: Any,
-) -> Agent:
+) -> DQNAgent:
     """A new agent.
 
     Args:
@@ -49,7 +49,7 @@ def make_agent(
       options: other arguments of the presets.
     """
     if is_own(name):
-        own: Agent = load_own(name)(env, members, seed=seed, settings=settings)
+        own: DQNAgent = load_own(name)(env, members, seed=seed, settings=settings)
         return own
     if explores(name):
         settings = replace(settings, epsilon=replace(settings.epsilon, last=epsilon))

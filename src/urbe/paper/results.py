@@ -99,9 +99,9 @@ class Results:
             found.append((tuple(part.one(name) for name in names), part))
         return found
 
-    def by(self, key: str, value: str = "value") -> dict[Any, float]:
-        """A mapping from the values of one column to those of another; the last row with a key counts."""
-        return dict(zip(self.column(key), self._column(value).tolist(), strict=True))
+    def by(self, key: str) -> dict[Any, float]:
+        """A mapping from the values of a column to those of the column `value`; the last row with a key counts."""
+        return dict(zip(self.column(key), self._column("value").tolist(), strict=True))
 
     def pivot(self, *axes: str, value: str = "value") -> FloatArray:
         """An array with an axis for each of some columns, in increasing order; NaN if there is no row.

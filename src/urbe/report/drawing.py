@@ -77,7 +77,7 @@ def _extents(figure: Figure) -> FloatArray:
     """`(n, 4)` left, bottom, right and top of each visible panel with its labels, in points from the lower left."""
     canvas, before = FigureCanvasAgg(figure), figure.canvas
     try:
-        renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
+        renderer = canvas.get_renderer()
         boxes = [axes.get_tightbbox(renderer) for axes in figure.axes if axes.get_visible()]
     finally:
         figure.set_canvas(before)

@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from urbe.planners.safe_plan import SafePlan
 from urbe.report import style, values
 from urbe.report.dots import ROW, draw_strips, rows_of
-from urbe.report.figures import WIDTH, Figure, styled
-from urbe.report.maps import draw_map, ramp
+from urbe.report.figures import WIDTH, Figure, panels, styled
+from urbe.report.maps import draw_map, draw_shares, ramp
 from urbe.report.numbers import number
 from urbe.report.price import ROW as STRIP
 from urbe.report.price import TITLES, PriceCurves, draw_price, strip_margin
@@ -130,7 +130,7 @@ def draw_sensitivity(found: Sensitivity) -> Figure:
     with styled():
         figure = Figure(figsize=(WIDTH, whole), facecolor="white")
         half, floor = 0.5 * WIDTH, whole - top - height
-        panels = [
+        pair = [
             figure.add_axes(((k * half + 0.85) / WIDTH, floor / whole, (half - 1.7) / WIDTH, height / whole))
             for k in range(2)
         ]
@@ -138,8 +138,8 @@ def draw_sensitivity(found: Sensitivity) -> Figure:
             found.set_name, found.radius, (found.robust_worst, found.nominal_worst),
             (found.robust_nominal, found.nominal_nominal),
         )  # fmt: skip
-        draw_price(panels[0], panels[1], curves)
-        for panel, title in zip(panels, TITLES, strict=True):
+        draw_price(pair[0], pair[1], curves)
+        for panel, title in zip(pair, TITLES, strict=True):
             panel.set_title(title)
         axes = figure.add_axes((margin / WIDTH, bottom / whole, (WIDTH - margin - 0.2) / WIDTH, strips / whole))
         colours = style.ACTIONS[:n_actions] if n_actions <= len(style.ACTIONS) else ramp(n_actions)
@@ -200,10 +200,29 @@ def draw_comparison(compared: AgentComparison) -> Figure:
 
 
 def draw_session(session: Session) -> Figure:
-    """Draws a deployment step by step; see `urbe.report.deployment.draw_session`."""
-    from urbe.report import deployment
-
-    return deployment.draw_session(session)
+    """Draws the belief over the members and the surprise after each step, and the returns of episodes."""
+    if not session.log:
+        raise ValueError("The session has no steps, expected at least one to draw: act and observe first.")
+    columns, names = session.columns(), session.member_names
+    ended = columns["terminated"] | columns["truncated"]
+    total = np.cumsum(columns["reward"])[ended]
+    limit = session.policy.watch.limit
+    with styled():
+        figure, ((above,), (between,), (below,)) = panels(3, height=1.9, left=1.7, right=0.4)
+        draw_shares(above, columns["belief"].T)
+        above.set_yticks(range(len(names)), names, fontsize=6.5)
+        above.set_title("belief over the members after each step, used for decisions")
+        between.plot(columns["surprise"], color=style.ROBUST, linewidth=1.2)
+        between.axhline(limit, color=style.MUTED, linewidth=0.8, linestyle=style.DASHED)
+        between.set_title("surprise in nats; above the dashed line no member explains the observations")
+        between.set_ylim(top=min(max(1.2 * limit, float(columns["surprise"].max())), 3.0 * limit))
+        below.plot(np.flatnonzero(ended), np.diff(total, prepend=0.0), ".", markersize=4.0, color=style.ROBUST)
+        below.set_title("return of each episode, at its last step")
+        below.set_xlabel("step")
+        for panel in (between, below):
+            panel.set_xlim(above.get_xlim())
+    figure.set_facecolor("white")
+    return figure
 
 
 def draw_states(axes: Axes, rows: StateRows) -> None:

@@ -30,6 +30,7 @@ MANIFEST = "manifest.json"
 MOVED = {
     "urbe.agents.certain.CertaintyEquivalent": "urbe.agents.urbe.CertaintyEquivalent",
     "urbe.agents.certain.Robust": "urbe.agents.urbe.Robust",
+    "urbe.agents.decay.Decay": "urbe.agents.decay.PolynomialDecay",
     "urbe.agents.psrl.PSRL": "urbe.agents.urbe.PSRL",
     "urbe.agents.ube.UBE": "urbe.agents.urbe.UBE",
 }

@@ -113,16 +113,12 @@ class FixedPolicy:
         return self.operator.against(self.policy)[0]
 
     def improve(
-        self,
-        v: FloatArray,
-        memory: Memory = None,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,  # noqa: ARG002
+        self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
     ) -> Improvement[None]:
         value, memory = self._following.apply(v, memory, workers)
         return Improvement(value, None, self.policy, memory)
 
-    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
+    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
         """Returns T_pi of the only policy."""
         return self._following, memory
 

@@ -59,11 +59,6 @@ class Solution(TableResult):
         """max over states of upper - lower."""
         return float((self.upper - self.lower).max(initial=0.0))
 
-    @property
-    def iterations(self) -> int:
-        """Sweeps over all rows."""
-        return self.steps
-
     @cached_property
     def kernel(self) -> MDP:
         """Nature's answer: the model with the worst-case rows in place of its own; computed on first use."""

@@ -144,7 +144,7 @@ class ExactNumber:
     value: float
     text: ClassVar[str] = "a number that was computed rather than sampled has no error"
 
-    def interval(self, confidence: float) -> ConfidenceInterval | None:  # noqa: ARG002, the same for every confidence
+    def interval(self, confidence: float) -> ConfidenceInterval | None:
         """The number; None if it is missing."""
         return ConfidenceInterval(self.value, self.value, self.value) if np.isfinite(self.value) else None
 
@@ -246,12 +246,14 @@ class Rule:
             f"intervals has confidence 1 - {error:.2g} / K (Bonferroni). The claim holds when its interval lies "
             "entirely on the claimed side, does not hold when no part of it does, and is undecided otherwise. The "
             "number itself is not on the claimed side: agents with equal results in every replicate have an interval "
-            "of zero width, and neither is better. A claim of several comparisons holds when all of them hold, and "
-            f"does not hold when one of them does not. With fewer than {LEAST} replicates nothing is testable. A claim "
-            "whose premise does not hold is not testable, and one whose premise is undecided is undecided. A claim "
-            "holds when it holds under every assumption. When it holds under some, they are named. When it holds under "
-            "none, it does not hold if one assumption decides so; otherwise it is undecided, or not testable if no "
-            "assumption could be tested."
+            f"of zero width, and neither is better. Means are rounded to {DECIMALS} decimals before. A mean or ratio "
+            f"of fewer than {LEAST} replicates, or with a missing number, is not testable. A claim of several "
+            "comparisons holds when all of them hold, and does not hold when one of them does not; otherwise it is "
+            "not testable if one of them is not, and undecided if all are testable. A claim with premises needs one "
+            "that holds; without it, the claim is undecided if a premise is undecided, and not testable otherwise. A "
+            "claim holds when it holds under every assumption. When it holds under some, they are named. When it "
+            "holds under none, it does not hold if one assumption decides so; otherwise it is undecided, or not "
+            "testable if no assumption could be tested."
         )
 
     def judge(self, tests: Sequence[Test]) -> list[Judgement]:

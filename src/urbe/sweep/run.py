@@ -60,37 +60,37 @@ def sweep(
             else:
                 kept[job.identity] = record.seconds
         missing.sort(key=lambda job: -job.cost)  # stable: equal ones stay in order
-        board = StatusTracker(jobs, kept, str(launcher))
-        _run(output, missing, launcher, board, watch)
+        tracker = StatusTracker(jobs, kept, str(launcher))
+        _run(output, missing, launcher, tracker, watch)
     finally:
         lock.release(held)
-    if board.failures:
+    if tracker.failures:
         order = {job.identity: i for i, job in enumerate(every)}
-        raise CellsFailed(sorted(board.failures, key=lambda failure: order[failure.job.identity]), len(missing))
+        raise CellsFailed(sorted(tracker.failures, key=lambda failure: order[failure.job.identity]), len(missing))
 
 
-def _run(output: Path, missing: Sequence[Job], launcher: Launcher, board: StatusTracker, watch: Watch | None) -> None:
+def _run(output: Path, missing: Sequence[Job], launcher: Launcher, tracker: StatusTracker, watch: Watch | None) -> None:
     reported = 0.0
 
-    def tell(state: State) -> None:
+    def report(state: State) -> None:
         nonlocal reported
-        status = board.status(state)
+        status = tracker.status(state)
         write_status(output, status)
         if watch is not None:
             watch(status)
         reported = time.monotonic()
 
     state: State = "stopped"
-    tell("running")
+    report("running")
     try:
         with closing(launcher.launch(missing)) as events:  # type: ignore[type-var]
             for event in events:
-                board.take(event, _seconds(event.job) if event.kind == "done" and event.job else 0.0)
+                tracker.take(event, _seconds(event.job) if event.kind == "done" and event.job else 0.0)
                 if time.monotonic() - reported > EVERY:
-                    tell("running")
-        state = "failed" if board.failures else "done"
+                    report("running")
+        state = "failed" if tracker.failures else "done"
     finally:
-        tell(state)
+        report(state)
 
 
 def _seconds(job: Job) -> float:

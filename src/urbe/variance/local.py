@@ -120,7 +120,7 @@ class Count:
         posterior = problem.posterior
         n = posterior.total if self.n0 is None else np.maximum(posterior.seen, self.n0)
         nu = self.beta**2 / n
-        return lambda step: nu  # noqa: ARG005
+        return lambda step: nu
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class DirichletForm:
 
     def bind(self, problem: Problem) -> LocalTerm:
         nu = self.beta**2 * relative_variance(problem.posterior)
-        return lambda step: nu  # noqa: ARG005
+        return lambda step: nu
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Bound:
 
     def bind(self, problem: Problem) -> LocalTerm:
         nu = problem.largest_value**2 * relative_variance(problem.posterior) + problem.reward_variance
-        return lambda step: nu  # noqa: ARG005
+        return lambda step: nu
 
 
 def relative_variance(posterior: Posterior) -> FloatArray:

@@ -13,7 +13,6 @@ from urbe.deep import (
     BeliefCVaR,
     CredibleWorst,
     DuelingNetwork,
-    EnvMembers,
     EpisodeCVaR,
     adaptive_dqn,
     bayes_adaptive_dqn,
@@ -21,6 +20,7 @@ from urbe.deep import (
     thompson_dqn,
 )
 from urbe.evaluation.adaptation import Step, deploy_lives
+from urbe.gym import EnvMembers
 from urbe.runs.errors import CheckpointError
 from urbe.simulators import CartPole, MarsRover, MarsRoverParams, StepChange, UncertaintySet
 from urbe.simulators.base import step as simulate

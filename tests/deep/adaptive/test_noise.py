@@ -18,7 +18,8 @@ from urbe.belief import (
     predicted_estimates,
 )
 from urbe.belief.likelihoods import endings, tolerance
-from urbe.deep import DuelingNetwork, EnvMembers, bayes_adaptive_dqn
+from urbe.deep import DuelingNetwork, bayes_adaptive_dqn
+from urbe.gym import EnvMembers
 from urbe.simulators import CartPole, MarsRover, UncertaintySet
 from urbe.simulators.base import step as simulate
 from urbe.simulators.mars_rover import one_hot

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from urbe.deep.agent import Agent
+from urbe.deep.agent import DQNAgent
 from urbe.deep.core.natures import Worst
 from urbe.deep.load import load
 from urbe.deep.loops.compiled import make_advance
@@ -17,7 +17,7 @@ SHORT, LONG = (UncertaintySet.grid(CartPole(), half_length=lengths) for lengths 
 
 
 def agent(uncertain, keep_states=True):
-    return Agent("robust-dqn", CompiledTrainer(SETTINGS, CartPole(), uncertain, None, 0, 50, keep_states), 0, 50)
+    return DQNAgent("robust-dqn", CompiledTrainer(SETTINGS, CartPole(), uncertain, None, 0, 50, keep_states), 0, 50)
 
 
 def same(one, other):

@@ -92,7 +92,7 @@ def test_nothing_of_the_users_settings_matters(on_cartpole):
 
 def test_the_nominal_member_alone_is_dqn(on_cartpole):
     env = gymnasium.make("CartPole-v1")
-    robust = trainer_on(env, EnvMembers.of(env, []))
+    robust = trainer_on(env, EnvMembers(env, []))
     robust.advance(120)
     assert learned(robust) == learned(on_cartpole)
 
@@ -284,7 +284,7 @@ def test_what_does_not_fit_together_is_refused():
     with pytest.raises(ValueError, match=r"uncertainty_set is None.*UncertaintySet.grid"):
         robust_dqn(CartPole(), None, seed=0)
     with pytest.raises(ValueError, match=r"EnvMembers, expected UncertaintySet"):
-        robust_dqn(CartPole(), EnvMembers.of(env, []), seed=0)
+        robust_dqn(CartPole(), EnvMembers(env, []), seed=0)
     with pytest.raises(ValueError, match=r"'CartPole-v1', expected a simulator.*gymnasium.make"):
         dqn("CartPole-v1", seed=0)
     wrapped = gymnasium.wrappers.TransformReward(SimulatorEnv(CartPole()), lambda r: 2 * r)

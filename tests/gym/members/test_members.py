@@ -85,9 +85,7 @@ def test_the_nominal_copy_does_what_the_environment_does_and_touches_nothing(nam
 def test_poles_of_other_lengths_are_whole_poles():
     """The simulator's lines, which compute everything from the parameters as they are, tell the same."""
     env = gymnasium.make("CartPole-v1")
-    members = EnvMembers.of(
-        env, [{"length": 1.5, "masspole": 0.7, "masscart": 0.4}, {"gravity": 3.0, "force_mag": 2.0}]
-    )
+    members = EnvMembers(env, [{"length": 1.5, "masspole": 0.7, "masscart": 0.4}, {"gravity": 3.0, "force_mag": 2.0}])
     ours = [
         CartPole().nominal()._replace(half_length=np.float32(1.5), masspole=np.float32(0.7), masscart=np.float32(0.4)),
         CartPole().nominal()._replace(gravity=np.float32(3.0), force=np.float32(2.0)),
@@ -119,7 +117,7 @@ def test_mujoco_parameters_are_those_of_an_edited_model(tmp_path, params, edit):
     assert text.count(edit[0]) == 1
     (tmp_path / "edited.xml").write_text(text.replace(*edit))
     edited, env = pendulum(xml_file=str(tmp_path / "edited.xml")), pendulum()
-    members = EnvMembers.of(env, [params])
+    members = EnvMembers(env, [params])
     (name, value), adapter = next(iter(params.items())), adapter_of(env)
     assert adapter.get_params(edited)[name] == pytest.approx(value)
     for derived in ("body_subtreemass", "body_invweight0", "dof_invweight0", "dof_M0"):
@@ -202,7 +200,7 @@ class Deaf(CartPoleAdapter):
 def test_perturbations_that_never_arrive_are_named():
     env = gymnasium.make("CartPole-v1")
     with pytest.raises(ValueError, match=r"1 of 1 pairs .* 0 \(masspole 0.1\) and 1 \(masspole 0.7\).*never reaches"):
-        check_members(env, EnvMembers.of(env, [{"masspole": 0.7}], adapter=Deaf()), np.random.default_rng(0), steps=20)
+        check_members(env, EnvMembers(env, [{"masspole": 0.7}], adapter=Deaf()), np.random.default_rng(0), steps=20)
     apart = check_members(env, EnvMembers.grid(env, masspole=(0.3, 0.7)), np.random.default_rng(0), steps=20)
     assert (apart[~np.eye(3, dtype=bool)] > 1e-4).all()
     assert (np.diag(apart) == 0.0).all()
@@ -217,22 +215,22 @@ def test_perturbations_that_never_arrive_are_named():
 def test_duplicates_and_unknown_parameters_are_named():
     env = gymnasium.make("CartPole-v1")
     with pytest.raises(ValueError, match=r"Members 0 \(nominal\) and 1 have the same parameters \(gravity 9.8"):
-        EnvMembers.of(env, [{"length": 0.5}])
+        EnvMembers(env, [{"length": 0.5}])
     with pytest.raises(ValueError, match=r"params\[1\]: 'lenght' is not among the parameters of CartPoleEnv.*length"):
-        EnvMembers.of(env, [{"length": 0.25}, {"lenght": 0.75}])
+        EnvMembers(env, [{"length": 0.25}, {"lenght": 0.75}])
     with pytest.raises(ValueError, match=r"params\[0\]: length is 0.0, expected a number above 0"):
-        EnvMembers.of(env, [{"length": 0.0}])
+        EnvMembers(env, [{"length": 0.0}])
     with pytest.raises(ValueError, match="No parameter varies"):
         EnvMembers.grid(env)
     with pytest.raises(ValueError, match="expected a member"):
-        EnvMembers.of(env, [], include_nominal=False)
+        EnvMembers(env, [], include_nominal=False)
     with pytest.raises(ValueError, match=r"'pole_length' is not among .*InvertedPendulumEnv.*pole_mass.*hinge_damping"):
-        EnvMembers.of(pendulum(), [{"pole_length": 1.0}])
+        EnvMembers(pendulum(), [{"pole_length": 1.0}])
 
 
 def test_environments_without_copies_are_refused():
     with pytest.raises(ValueError, match=r"Clock.*no adapter is known.*EnvMembers.*FunctionMembers"):
-        EnvMembers.of(Clock(), [{}])
+        EnvMembers(Clock(), [{}])
     with pytest.raises(ValueError, match=r"wrapper Remembering, which may have a memory.*adapter="):
         EnvMembers.grid(Remembering(gymnasium.make("CartPole-v1")), length=(1.0,))
     stacked = gymnasium.wrappers.FrameStackObservation(gymnasium.make("CartPole-v1"), 2)
@@ -245,7 +243,7 @@ def test_environments_without_copies_are_refused():
     alone.unwrapped.file = (lambda: (yield))()  # cannot
     with pytest.raises(ValueError, match=r"cannot be copied.*give make="):
         EnvMembers.grid(alone, length=(1.0,))
-    made = EnvMembers.of(alone, [{"length": 1.0}], make=lambda: gymnasium.make("CartPole-v1"))
+    made = EnvMembers(alone, [{"length": 1.0}], make=lambda: gymnasium.make("CartPole-v1"))
     assert made.describe()["parameters"]["length"] == [0.5, 1.0]
 
 

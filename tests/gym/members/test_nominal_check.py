@@ -10,8 +10,8 @@ from fixtures.box2d import LanderAdapter, lunar_lander
 from fixtures.host_envs import ROBUST
 from fixtures.swing import Swing, SwingAdapter
 from fixtures.toy_text import TOYS
-from urbe.deep import EnvMembers, FunctionMembers, check_members, robust_dqn
-from urbe.gym import ChangingParams, SimulatorEnv
+from urbe.deep import robust_dqn
+from urbe.gym import ChangingParams, EnvMembers, FunctionMembers, SimulatorEnv, check_members
 from urbe.gym.members.base import SimulatorMembers
 from urbe.gym.members.differences import first_difference
 from urbe.gym.members.nominal_check import check_nominal

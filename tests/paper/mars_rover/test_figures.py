@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fixtures.mars_rows import results_of, rows, travels, waits
-from urbe.paper.mars_rover import GRID, SMALL, WIDE
+from urbe.paper.mars_rover import GRID, MAIN, SMALL, WIDE
 from urbe.paper.mars_rover import figures as mars_plots
 from urbe.paper.mars_rover import front as mars_front
 from urbe.paper.mars_rover import maps as mars_maps
@@ -91,7 +91,7 @@ def test_dots_tell_the_nominal_return_of_every_agent(sections, results):
         panels += panels_of(figure)
         assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
     for panel in panels[:2]:
-        assert [series.name for series in panel.series] == list(mars_plots.GREEDY)
+        assert [series.name for series in panel.series] == list(MAIN)
     noisy = [f"{agent}, {acting}" for agent, acting in mars_plots.NOISY]
     controls = ["dqn-epsilon, greedy", "robust-dqn-epsilon, greedy", "calibrated-dqn-urbe, greedy"]
     for panel in panels[2:]:
@@ -99,6 +99,21 @@ def test_dots_tell_the_nominal_return_of_every_agent(sections, results):
     (shown,) = (series for series in panels[3].series if series.name == "calibrated-dqn-urbe, noisy")
     result = find(results, "harsh", SMALL, "calibrated-dqn-urbe", "noisy")
     assert float(shown.value[0].split(" ")[0]) == pytest.approx(returns(result, 0.005).mean(), abs=1e-4)
+
+
+def test_an_agent_of_the_list_is_drawn_and_one_of_the_users_own(monkeypatch):
+    """One line in the chapter's list is enough, for a name and for `module:attribute`."""
+    made = [
+        row._replace(agent=new) for new in ("tall", "mine:best") for row in rows({"dqn": travels()}, seeds=(100, 101))
+    ]
+    found = results_of([*made, *rows({"dqn": travels()}, seeds=(100, 101))])
+    shown = [list(mars_plots._greedy(found, "harsh", SMALL))]
+    for name in ("tall", "mine:best"):
+        monkeypatch.setitem(MAIN, name, SMALL)
+    shown.append(list(mars_plots._greedy(found, "harsh", SMALL)))
+    assert shown == [
+        ["dqn", "mine:best", "optimum", "exact robust"], ["dqn", "tall", "mine:best", "optimum", "exact robust"],
+    ]  # fmt: skip
 
 
 def test_bands_are_means_within_what_seeds_allow():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import urbe
+from fixtures.grid_study import direction_features, uniform_log
+from urbe.mdp.library import distance_grid
 from urbe.planners.policy_conditioned import MomentConstraints
-from urbe.planners.policy_conditioned.grid_study import direction_features, distance_grid, uniform_log
 
 RIVER = urbe.library.riverswim(4, discount=1.0)
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from urbe.planners.policy_conditioned.grid_study import distance_grid, grid_study
+from fixtures.grid_study import grid_study
+from urbe.mdp.library import distance_grid
 
 
 def test_the_grid_is_the_one_described():

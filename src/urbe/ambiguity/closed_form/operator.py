@@ -65,11 +65,7 @@ class NormOperator:
         return not (self.nature.alpha.any() or self.nature.beta.any())
 
     def improve(
-        self,
-        v: FloatArray,
-        memory: Memory = None,  # noqa: ARG002
-        workers: Workers = SERIAL,  # noqa: ARG002
-        out: FloatArray | None = None,  # noqa: ARG002
+        self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
     ) -> Improvement[FloatArray]:
         """Computes T v; `q` is the value of every action by itself or, for a shared budget, under nature's answer."""
         middle = self._middle(v)
@@ -82,7 +78,7 @@ class NormOperator:
         best_answers(self.mdp.row_start, q, w, self.nature.norm, value, weights)
         return Improvement(value, q - self._saddle(q, w, value) * w, PolicyRows.of_weights(weights), None)
 
-    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
+    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
         return NormPolicy(self, policy), None
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
@@ -122,8 +118,8 @@ class NormOperator:
         v: FloatArray,
         u: FloatArray,
         policy: PolicyRows | None = None,
-        memory: Memory = None,  # noqa: ARG002
-        q: FloatArray | None = None,  # noqa: ARG002
+        memory: Memory = None,
+        q: FloatArray | None = None,
     ) -> StepMoments:
         """The penalty does not move with the centre: the sensitivity is z itself."""
         best = self.improve(v)
@@ -177,12 +173,7 @@ class NormPolicy:
     def entries(self) -> int:
         return self._nature.rows.n_entries
 
-    def apply(
-        self,
-        v: FloatArray,
-        memory: Memory = None,  # noqa: ARG002
-        workers: Workers = SERIAL,  # noqa: ARG002
-    ) -> tuple[FloatArray, Memory]:
+    def apply(self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL) -> tuple[FloatArray, Memory]:
         q, w = self._costs(v)
         out = np.zeros(len(self._first) - 1)
         _follow(self._first, self._policy.share, q, w, self._norm, out)
@@ -195,10 +186,10 @@ class NormPolicy:
             _shares(self._first, self._policy.share, self._costs(v)[1], self._norm, out)
         return out
 
-    def kernel(self, v: FloatArray, memory: Memory = None) -> Rows:  # noqa: ARG002
+    def kernel(self, v: FloatArray, memory: Memory = None) -> Rows:
         return self._nature.answer(v, self.share(v))
 
-    def linear_system(self, v: FloatArray, memory: Memory = None) -> LinearSystem:  # noqa: ARG002
+    def linear_system(self, v: FloatArray, memory: Memory = None) -> LinearSystem:
         n_states = len(self._first) - 1
         if not self._nature.everywhere:
             return linear_system(n_states, self._states, self._policy, self.kernel(v))

@@ -97,7 +97,7 @@ class FactorOperator:
         """T_pi and its memory; that of the factors does not depend on the policy."""
         return FactorPolicy(self, policy), None if memory is None else memory.copy()
 
-    def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:  # noqa: ARG002
+    def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
         """Returns nature's answer, the same for all policies; raises if R x S numbers do not fit into memory."""
         return listed_rows(self.mixing.rows, self.nature.worst_case(v - midrange(v)).rows)
 

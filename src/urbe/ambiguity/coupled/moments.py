@@ -145,16 +145,16 @@ class MomentNature(PlainNature):
         self,
         v: FloatArray,
         shift: float = 0.0,
-        workers: Workers = SERIAL,  # noqa: ARG002
+        workers: Workers = SERIAL,
         out: FloatArray | None = None,
-        memory: FloatArray | None = None,  # noqa: ARG002
+        memory: FloatArray | None = None,
     ) -> FloatArray:
         out = np.empty(self.rows.n_rows) if out is None else out
         z = self._z(v)
         out[:] = self.rows.row_sums(self._solve(z).mean * z) + self.rows.row_reward + self.discount * shift
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
         """Computes the worst case; the kernel is the mean of the worst distribution."""
         z = self._z(v)
         mean, _, sensitivity = self._solve(z)

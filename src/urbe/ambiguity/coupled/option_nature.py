@@ -80,7 +80,7 @@ class OptionNature:
         shift: float = 0.0,
         workers: Workers = SERIAL,
         out: FloatArray | None = None,
-        memory: FloatArray | None = None,  # noqa: ARG002
+        memory: FloatArray | None = None,
     ) -> FloatArray:
         out = np.empty(self.rows.n_rows) if out is None else out
         for p in self.parts:
@@ -88,7 +88,7 @@ class OptionNature:
         out += self.discount * shift + self.rows.reward
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:  # noqa: ARG002
+    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
         """Nothing moves with the model's own rows, which are mixtures: the sensitivity is zero."""
         value, lifted = np.empty(self.rows.n_rows), []
         for p in self.parts:
@@ -100,11 +100,11 @@ class OptionNature:
 
     def moments(
         self,
-        v: FloatArray,  # noqa: ARG002
-        shift: float,  # noqa: ARG002
-        u: FloatArray,  # noqa: ARG002
-        value: FloatArray | None = None,  # noqa: ARG002
-        memory: FloatArray | None = None,  # noqa: ARG002
+        v: FloatArray,
+        shift: float,
+        u: FloatArray,
+        value: FloatArray | None = None,
+        memory: FloatArray | None = None,
     ) -> RowMoments:
         """Refused: rows of options share the rows of the model, so that their posteriors are not independent."""
         raise ValueError(

@@ -14,7 +14,7 @@ functions of one row (see `urbe.ambiguity.sweep.row_function`):
         the distribution of both. They lie on one path, whose parameter x each distance defines; here `p` and `y` are in
         the order of the model, even if `prepare` reordered them.
 
-    apart(q, p, sent)                              -> d(q), where `sent` has left the row
+    row_distance(q, p, sent)                       -> d(q), where `sent` has left the row
     sensitivity(p, y, q, price, m)                 fills m, the derivative of h with respect to p, up to a constant
         q is where h is attained at this price; 0 < price < inf.
 
@@ -40,7 +40,7 @@ class Distance(NamedTuple):
     """The functions of one distance.
 
     Attributes:
-      prepare, level, penalty, point, apart, sensitivity: as above.
+      prepare, level, penalty, point, row_distance, sensitivity: as above.
       measure: `(q, p) -> (k,)` distances of rows `(k, n)`, in plain NumPy and the precision of q.
       bound: `(p, y, price) -> (k,)` lower bounds on h of rows `(k, n)` at `(k,)` prices; plain NumPy in the precision
         of p, sharing nothing with `penalty`. For norms, any u whose dual norm is at most the price proves
@@ -53,7 +53,7 @@ class Distance(NamedTuple):
     level: RowFunction
     penalty: RowFunction
     point: RowFunction
-    apart: RowFunction
+    row_distance: RowFunction
     sensitivity: RowFunction
     measure: Callable[[Any, Any], Any]
     bound: Callable[[Any, Any, Any], Any]

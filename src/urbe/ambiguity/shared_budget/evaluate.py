@@ -187,8 +187,8 @@ def make_inside(distance: Distance) -> Callable[..., None]:
 
     Distances are convex and zero at the model's rows: weight 1 - budget / spent on these keeps the budget.
     """
-    apart = distance.apart
-    text = fingerprint(apart)
+    row_distance = distance.row_distance
+    text = fingerprint(row_distance)
 
     @njit(cache=True, nogil=True)
     @distance.naming
@@ -198,7 +198,7 @@ def make_inside(distance: Distance) -> Callable[..., None]:
             spent = 0.0
             for row in range(row_start[s], row_start[s + 1]):
                 a, b = np.int64(start[row]), np.int64(start[row + 1])
-                spent += apart(q[a:b], p[a:b], sent[row])
+                spent += row_distance(q[a:b], p[a:b], sent[row])
             if spent > budget[s]:
                 back = 1.0 - budget[s] / spent
                 for row in range(row_start[s], row_start[s + 1]):

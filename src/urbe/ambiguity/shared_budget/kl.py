@@ -122,7 +122,7 @@ def _point(p, y, x, work, q):
 
 
 @register_jitable
-def _apart(q, p, sent):
+def _distance(q, p, sent):
     return relative_entropy(q, p)
 
 
@@ -137,10 +137,6 @@ def _sensitivity(p, y, q, price, m):
         m[j] = -price * m[j] / (1.0 + total)
 
 
-def _measure(q: Any, p: Any) -> Any:
-    return relative_entropy_exact(q, p)
-
-
 def _bound(p: Any, y: Any, price: Any) -> Any:
     """h = -price log sum_j p_j exp(-y_j / price), exactly; the lowest successor has y = 0."""
     exponent = -y / price[:, None]
@@ -148,4 +144,6 @@ def _bound(p: Any, y: Any, price: Any) -> Any:
     return -price * np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), np.log(mass))
 
 
-KL = Distance(in_any_order, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-108, np.inf)
+KL = Distance(
+    in_any_order, _level, _penalty, _point, _distance, _sensitivity, relative_entropy_exact, _bound, 2.0**-108, np.inf
+)

@@ -123,7 +123,7 @@ def _stop(p, y, amount, hint, by_value):
 
 
 @register_jitable
-def _apart(q, p, sent):
+def _distance(q, p, sent):
     return np.abs(q - p).sum() + sent
 
 
@@ -143,4 +143,4 @@ def _bound(p: Any, y: Any, price: Any) -> Any:
     return (p * np.minimum(y, 2.0 * price[:, None])).sum(axis=1)
 
 
-L1 = Distance(in_any_order, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-53, 2.0)
+L1 = Distance(in_any_order, _level, _penalty, _point, _distance, _sensitivity, _measure, _bound, 2.0**-53, 2.0)

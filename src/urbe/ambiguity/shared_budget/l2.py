@@ -174,7 +174,7 @@ def _point(p, y, x, work, q):
 
 
 @register_jitable
-def _apart(q, p, sent):
+def _distance(q, p, sent):
     largest = np.abs(q - p).max()
     return largest * math.sqrt((((q - p) / largest) ** 2).sum()) if largest > 0.0 else 0.0
 
@@ -182,7 +182,7 @@ def _apart(q, p, sent):
 @register_jitable
 def _sensitivity(p, y, q, price, m):
     """price times the derivative of ||q - p|| with respect to p."""
-    far = _apart(q, p, 0.0)
+    far = _distance(q, p, 0.0)
     for j in range(len(p)):
         m[j] = price * ((p[j] - q[j]) / far) if far > 0.0 else y[j]
 
@@ -234,4 +234,6 @@ def _mean(x: Any, some: Any) -> Any:
     return np.where(some, x, 0.0).sum(axis=1, keepdims=True) / some.sum(axis=1, keepdims=True)
 
 
-L2 = Distance(in_any_order, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-54, math.sqrt(2.0))
+L2 = Distance(
+    in_any_order, _level, _penalty, _point, _distance, _sensitivity, _measure, _bound, 2.0**-54, math.sqrt(2.0)
+)

@@ -161,7 +161,7 @@ def _point(p, y, x, work, q):
 
 
 @register_jitable
-def _apart(q, p, sent):
+def _distance(q, p, sent):
     return np.abs(q - p).max()
 
 
@@ -249,4 +249,4 @@ def _lifted(c: Any, p: Any, y: Any, price: Any) -> tuple[Any, Any]:
     return c + ((taken - raised) * p).sum(axis=1), slope
 
 
-LINF = Distance(_prepare, _level, _penalty, _point, _apart, _sensitivity, _measure, _bound, 2.0**-54, 1.0)
+LINF = Distance(_prepare, _level, _penalty, _point, _distance, _sensitivity, _measure, _bound, 2.0**-54, 1.0)

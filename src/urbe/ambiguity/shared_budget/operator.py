@@ -60,11 +60,7 @@ class StateOperator:
         return not self.nature.budget.any()
 
     def improve(
-        self,
-        v: FloatArray,
-        memory: Memory = None,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,  # noqa: ARG002
+        self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None
     ) -> Improvement[FloatArray]:
         """Computes T v; `q` has the values of the actions under a kernel that is optimal for nature."""
         memory = self.nature.fresh() if memory is None else memory
@@ -72,7 +68,7 @@ class StateOperator:
         value, q, weights, _ = self.nature.improve(v - middle, middle, workers, memory)
         return Improvement(value, q, PolicyRows.of_weights(weights), memory)
 
-    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:  # noqa: ARG002
+    def against(self, policy: PolicyRows, memory: Memory = None) -> tuple[PolicyOperator, Memory]:
         """Returns T_pi without memory: the levels of an improvement give no prices of a policy."""
         return StatePolicy(self.mdp, policy, self.nature.against(policy)), None
 

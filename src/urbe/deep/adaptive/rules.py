@@ -36,12 +36,7 @@ class BeliefRule(Protocol):
 class OnBelief:
     """Acts on the belief itself."""
 
-    def values(
-        self,
-        evaluate: Any,
-        belief: Float[Array, " K"],
-        drawn: Int32[Array, ""],  # noqa: ARG002
-    ) -> Float[Array, " A"]:
+    def values(self, evaluate: Any, belief: Float[Array, " K"], drawn: Int32[Array, ""]) -> Float[Array, " A"]:
         values: Array = evaluate(belief[None])[0]
         return values
 
@@ -66,12 +61,7 @@ class OnMembers:
 
     nature: BeliefNature = field(default_factory=BeliefMean)
 
-    def values(
-        self,
-        evaluate: Any,
-        belief: Float[Array, " K"],
-        drawn: Int32[Array, ""],  # noqa: ARG002
-    ) -> Float[Array, " A"]:
+    def values(self, evaluate: Any, belief: Float[Array, " K"], drawn: Int32[Array, ""]) -> Float[Array, " A"]:
         of_members = evaluate(jnp.eye(len(belief), dtype=belief.dtype)).T
         weights = self.nature.weights(jnp.broadcast_to(belief, of_members.shape), of_members)
         mixed: Array = (weights * of_members).sum(axis=-1)

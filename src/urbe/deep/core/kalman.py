@@ -93,13 +93,7 @@ class KalmanLastLayer:
         eye = jnp.eye(n_features + 1, dtype=jnp.float64)
         return Filter(self.rest.init(weights), jnp.broadcast_to(self.prior * eye, (n_actions, *eye.shape)))
 
-    def update(
-        self,
-        gradient: Any,  # noqa: ARG002
-        state: Filter,  # noqa: ARG002
-        weights: Any,  # noqa: ARG002
-        rate: Float[Array, ""],  # noqa: ARG002
-    ) -> tuple[Any, Filter]:
+    def update(self, gradient: Any, state: Filter, weights: Any, rate: Float[Array, ""]) -> tuple[Any, Filter]:
         """Raises: a gradient alone does not contain the observations."""
         raise ValueError(
             "optimiser is KalmanLastLayer(...), which needs TD errors, not only gradients; expected an Adam(...) here. "

@@ -64,11 +64,7 @@ class Adam:
         return AdamMoments(jax.tree.map(jnp.zeros_like, weights), jax.tree.map(jnp.zeros_like, weights), jnp.int32(0))
 
     def update(
-        self,
-        gradient: Any,
-        state: AdamMoments,
-        weights: Any,  # noqa: ARG002
-        rate: Float[Array, ""],
+        self, gradient: Any, state: AdamMoments, weights: Any, rate: Float[Array, ""]
     ) -> tuple[Any, AdamMoments]:
         """- rate m / (sqrt(v) + offset)."""
         steps = state.steps + 1

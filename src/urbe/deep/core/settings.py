@@ -6,7 +6,7 @@ so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 
 from urbe import checks
 from urbe.deep.core.natures import Average, MemberNature
@@ -68,11 +68,11 @@ class Settings:
             ("network", QNetwork, "a Network(...)"),
             ("copy", CopyEvery, "a CopyEvery(...)"),
             ("epsilon", Epsilon, "an Epsilon(...)"),
-            ("optimiser", Optimiser, "an Adam(...)"),
+            ("optimiser", Optimiser, "an Adam(...), or Transformation(pair) for an optimiser of Optax"),
             ("decay", Decay, "a Decay(...)"),
         ):
             value = getattr(self, name)
-            if isinstance(value, type) or not isinstance(value, kind):
+            if isinstance(value, type) or not (isinstance(value, kind) and is_dataclass(value)):
                 raise ValueError(f"{name} is {value!r}, expected {such}.")
         checks.discount(self.discount)
         checks.positive("learning_rate", self.learning_rate)

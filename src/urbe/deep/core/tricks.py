@@ -25,7 +25,7 @@ LARGE = 3e38
 
 def written(x: Array) -> Array:
     """Writes x to memory once, so that a product neither recomputes it for each entry nor reads it transposed."""
-    laid_out: Array = jax.lax.optimization_barrier(x)  # type: ignore[no-untyped-call]
+    laid_out: Array = jax.lax.optimization_barrier(x)
     return laid_out
 
 

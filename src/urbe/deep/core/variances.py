@@ -99,24 +99,13 @@ class NoVariance:
         """None."""
 
     def perturbed(
-        self,
-        settings: Settings,  # noqa: ARG002
-        weights: None,  # noqa: ARG002
-        noise: Array,  # noqa: ARG002
-        obs: Array,  # noqa: ARG002
-        phi: Array,  # noqa: ARG002
-        q: Float[Array, "n A"],
+        self, settings: Settings, weights: None, noise: Array, obs: Array, phi: Array, q: Float[Array, "n A"]
     ) -> tuple[Float[Array, "n A"], Float[Array, "n A"]]:
         """Q, and zero."""
         return q, jnp.zeros_like(q)
 
     def learn(
-        self,
-        settings: Settings,  # noqa: ARG002
-        head: None,  # noqa: ARG002
-        visits: Visits,  # noqa: ARG002
-        remembered: Remembered,  # noqa: ARG002
-        step: Array,  # noqa: ARG002
+        self, settings: Settings, head: None, visits: Visits, remembered: Remembered, step: Array
     ) -> tuple[None, Float64[Array, ""]]:
         """Nothing, and zero."""
         return None, jnp.float64(0.0)

@@ -11,8 +11,8 @@ compute them again for the new members (`relabelled`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
-from typing import Any, NamedTuple, Protocol
+from functools import lru_cache, partial, wraps
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ _WORLD, _LEARNER = range(2)
 _STEP, _START, _SCHEDULE = range(3)  # streams of the world
 
 
-class EnvState(NamedTuple):
+class EpisodeState(NamedTuple):
     """The state of the simulator, and the next action."""
 
     state: State
@@ -46,7 +46,7 @@ class CompiledRun(NamedTuple):
     """The complete state of a run: saved and restored, it resumes bit for bit."""
 
     learner: LearnerState
-    world: EnvState
+    world: EpisodeState
     meters: Meters
     episodes: FinishedEpisodes
     finite: FiniteCheck
@@ -77,6 +77,24 @@ class Dynamics(Protocol):
           q: the weights of the agent's network, on which the choice may depend.
           uncertain: `(K,)` parameters of the members to choose from; targets then use the observed outcome.
         """
+
+
+Make = TypeVar("Make", bound=Callable[..., Any])
+
+
+def shared(make: Make) -> Make:
+    """Makes compiled programs once for equal arguments; each time for a simulator of the user's own without a hash."""
+    kept = lru_cache(maxsize=32)(make)
+
+    @wraps(kept)
+    def call(*given: Any, **named: Any) -> Any:
+        try:
+            hash((*given, *named.values()))
+        except TypeError:
+            return make(*given, **named)
+        return kept(*given, **named)
+
+    return cast(Make, call)
 
 
 def init_run(
@@ -115,36 +133,12 @@ def init_run(
     return CompiledRun(learner, world, init_meters(k), init_episodes(buffer), init_finite_check(), states)
 
 
-def start_world(simulator: Simulator, schedule: Schedule, key: jax.Array) -> EnvState:
+def start_world(simulator: Simulator, schedule: Schedule, key: jax.Array) -> EpisodeState:
     """Starts the first episode, without an action yet. Only the environment's stream of the key is consumed."""
     own = jax.random.fold_in(key, _WORLD)
     plan = schedule.begin(jax.random.fold_in(jax.random.fold_in(own, _SCHEDULE), 0))
     state = simulator.start(jax.random.fold_in(jax.random.fold_in(own, _START), 0), schedule.params(plan))
-    return EnvState(state, plan, jnp.int32(0), jnp.float32(0.0), jnp.int32(0), own)
-
-
-def make_begin(
-    settings: Settings, simulator: Simulator, schedule: Schedule | None, buffer: int, keep_states: bool = False
-) -> Begin:
-    """The compiled `init_run`: `(key, uncertain) -> run`. It is shared like the loop: see `make_advance`."""
-    try:
-        return _shared_begin(settings, simulator, schedule, buffer, keep_states)  # type: ignore[arg-type]
-    except TypeError:
-        return _make_begin(settings, simulator, schedule, buffer, keep_states)
-
-
-def make_advance(
-    settings: Settings, simulator: Simulator, schedule: Schedule | None, dynamics: Dynamics | None = None
-) -> Loop:
-    """The compiled loop: `(run, uncertain, steps) -> run`; it consumes the run it is given.
-
-    Agents that differ only in their seeds or members share it: it is compiled once. A schedule of None keeps the
-    nominal parameters, dynamics of None are the simulator's own.
-    """
-    try:
-        return _shared_loop(settings, simulator, schedule, dynamics)  # type: ignore[arg-type]
-    except TypeError:  # a simulator of the user's own that cannot be hashed
-        return _make_loop(settings, simulator, schedule, dynamics)
+    return EpisodeState(state, plan, jnp.int32(0), jnp.float32(0.0), jnp.int32(0), own)
 
 
 def relabelled(settings: Settings, simulator: Simulator, run: CompiledRun, uncertain: Params) -> CompiledRun:
@@ -162,16 +156,24 @@ def relabelled(settings: Settings, simulator: Simulator, run: CompiledRun, uncer
     return run._replace(learner=run.learner._replace(replay=fresh))
 
 
-def _make_begin(
-    settings: Settings, simulator: Simulator, given: Schedule | None, buffer: int, keep_states: bool
+@shared
+def make_begin(
+    settings: Settings, simulator: Simulator, given: Schedule | None, buffer: int, keep_states: bool = False
 ) -> Begin:
+    """The compiled `init_run`: `(key, uncertain) -> run`. It is shared like the loop: see `make_advance`."""
     schedule = schedule_of(simulator, given)
     return jax.jit(lambda key, uncertain: init_run(settings, simulator, uncertain, schedule, key, buffer, keep_states))
 
 
-def _make_loop(
+@shared
+def make_advance(
     settings: Settings, simulator: Simulator, given: Schedule | None, dynamics: Dynamics | None = None
 ) -> Loop:
+    """The compiled loop: `(run, uncertain, steps) -> run`; it consumes the run it is given.
+
+    Agents that differ only in their seeds or members share it: it is compiled once. A schedule of None keeps the
+    nominal parameters, dynamics of None are the simulator's own.
+    """
     schedule = schedule_of(simulator, given)
 
     def one(run: CompiledRun, uncertain: Params | None) -> CompiledRun:
@@ -185,29 +187,20 @@ def _make_loop(
                 settings, run.learner.q, simulator, key, world.state, world.action, params, uncertain
             )
             uncertain = None
-        elapsed, episode_return = world.elapsed + 1, world.episode_return + arrival.reward
-        last = arrival.terminated | (elapsed >= simulator.time_limit)
-        successors = observed(settings, simulator, arrival)
+        successors, last = observed(settings, simulator, arrival), is_last(simulator, world, arrival)
         if uncertain is not None:
             simulated = _simulated(settings, simulator, uncertain, world.state, world.action)
             successors = _as_observed(simulated, successors, uncertain, params)
-        state, plan = next_episode(simulator, schedule, world, last, arrival.state, now)
+        following = after(simulator, schedule, world, arrival, last, now)
         transition = Transition(simulator.observe(world.state)[None], world.action[None], _one(successors), last[None])
-        acting_obs = simulator.observe(state)[None]
+        acting_obs = simulator.observe(following.state)[None]
         states = None if run.states is None else _put(run.states, world.state, run.learner.replay.inserted)
         learner, action, progress = observe(settings, run.learner, transition, acting_obs)
         return CompiledRun(
             learner,
-            EnvState(
-                state,
-                plan,
-                jnp.where(last, 0, elapsed),
-                jnp.where(last, jnp.float32(0.0), episode_return),
-                action[0],
-                world.key,
-            ),
+            following._replace(action=action[0]),
             add(run.meters, progress),
-            record(run.episodes, last, learner.step, episode_return, elapsed),
+            record(run.episodes, last, learner.step, world.episode_return + arrival.reward, world.elapsed + 1),
             check_finite(run.finite, learner.step, acting_obs, arrival.reward, successors, progress.loss, progress.w),
             states,
         )
@@ -220,9 +213,6 @@ def _make_loop(
         )
 
     return advance
-
-
-_shared_begin, _shared_loop = lru_cache(maxsize=32)(_make_begin), lru_cache(maxsize=32)(_make_loop)
 
 
 def schedule_of(simulator: Simulator, given: Schedule | None) -> Schedule:
@@ -258,14 +248,21 @@ def _as_observed(simulated: Successors, observed: Successors, uncertain: Params,
     return Successors(*(pick(*pair) for pair in zip(simulated, observed, strict=True)))
 
 
-def next_episode(
-    simulator: Simulator, schedule: Schedule, world: EnvState, last: Array, state: State, now: Array
-) -> tuple[State, Any]:
-    """The state to act from, and the schedule: those of a new episode after a last step."""
+def is_last(simulator: Simulator, world: EpisodeState, arrival: Arrival) -> Array:
+    """Whether the episode ends with a step."""
+    return arrival.terminated | (world.elapsed + 1 >= simulator.time_limit)
+
+
+def after(
+    simulator: Simulator, schedule: Schedule, world: EpisodeState, arrival: Arrival, last: Array, now: Array
+) -> EpisodeState:
+    """Where to act next: in a new episode after a last step. The next action is not yet chosen."""
     plan = schedule.next(world.schedule, _key(world, _SCHEDULE, now + 1))
-    first = restart(simulator, _key(world, _START, now + 1), schedule.params(plan), state)
-    chosen: tuple[State, Any] = jax.tree.map(partial(jnp.where, last), (first, plan), (state, world.schedule))
-    return chosen
+    first = restart(simulator, _key(world, _START, now + 1), schedule.params(plan), arrival.state)
+    state, plan = jax.tree.map(partial(jnp.where, last), (first, plan), (arrival.state, world.schedule))
+    elapsed = jnp.where(last, 0, world.elapsed + 1)
+    episode_return = jnp.where(last, jnp.float32(0.0), world.episode_return + arrival.reward)
+    return world._replace(state=state, schedule=plan, elapsed=elapsed, episode_return=episode_return)
 
 
 def _put(states: State, state: State, inserted: Int32[Array, ""]) -> State:
@@ -276,12 +273,12 @@ def _put(states: State, state: State, inserted: Int32[Array, ""]) -> State:
     return put
 
 
-def step_key(world: EnvState, now: Array) -> jax.Array:
+def step_key(world: EpisodeState, now: Array) -> jax.Array:
     """The key for the outcome of the step after `now` steps."""
     return _key(world, _STEP, now)
 
 
-def _key(world: EnvState, name: int, index: Array) -> jax.Array:
+def _key(world: EpisodeState, name: int, index: Array) -> jax.Array:
     return jax.random.fold_in(jax.random.fold_in(world.key, name), index)
 
 

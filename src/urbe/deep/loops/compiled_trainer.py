@@ -120,7 +120,7 @@ class CompiledTrainer:
         with double():
             self._run = with_keys(jax.tree.map(jnp.asarray, state), self._run)
 
-    def acts_in(self, env: Env) -> bool:  # noqa: ARG002
+    def acts_in(self, env: Env) -> bool:
         """Whether it steps this Gymnasium environment; always False."""
         return False
 

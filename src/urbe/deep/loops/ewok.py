@@ -58,7 +58,7 @@ class WorstKernel:
     ) -> tuple[Begin, Loop]:
         """The programs of DQN with these dynamics: members are drawn, and targets use the observed successor."""
         begin = make_begin(settings, simulator, schedule, record_every)
-        return (lambda key, uncertain: begin(key, None)), make_advance(settings, simulator, schedule, self)  # noqa: ARG005
+        return (lambda key, uncertain: begin(key, None)), make_advance(settings, simulator, schedule, self)
 
     def arrive(
         self,

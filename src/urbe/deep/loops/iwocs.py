@@ -13,7 +13,7 @@ has not seen. The length of a round and the number of test episodes depend on th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -24,7 +24,7 @@ from urbe import checks
 from urbe.deep.core.finite import FiniteCheck
 from urbe.deep.core.minimum import Minimum, MinimumWeights, at_place, placed
 from urbe.deep.core.settings import Settings
-from urbe.deep.loops.compiled import CompiledRun, init_run, make_advance
+from urbe.deep.loops.compiled import CompiledRun, init_run, make_advance, shared
 from urbe.deep.loops.member_returns import member_returns
 from urbe.deep.loops.meters import FinishedEpisodes, Meters
 from urbe.simulators.base import Key, Params, Simulator
@@ -64,10 +64,7 @@ class WorstCaseSearch:
             raise ValueError("schedule was given to IWOCS, expected None: it trains under one member after the other.")
         if not isinstance(settings.network, Minimum):
             raise ValueError(f"network is {settings.network!r}, expected Minimum(members, network): one per member.")
-        try:
-            return _shared_programs(self, settings, simulator, record_every)  # type: ignore[arg-type]
-        except TypeError:  # a simulator of the user's own that cannot be hashed
-            return _programs(self, settings, simulator, record_every)
+        return _programs(self, settings, simulator, record_every)
 
 
 class SequenceLearner(NamedTuple):
@@ -100,13 +97,14 @@ class _OneMember(Schedule):
 
     member: Params = None
 
-    def begin(self, key: Key) -> Carry:  # noqa: ARG002
+    def begin(self, key: Key) -> Carry:
         return Carry(jnp.int32(0), self.member)
 
-    def next(self, carry: Carry, key: Key) -> Carry:  # noqa: ARG002
+    def next(self, carry: Carry, key: Key) -> Carry:
         return Carry(carry.episode + 1, carry.params)
 
 
+@shared
 def _programs(search: WorstCaseSearch, settings: Settings, simulator: Simulator, record_every: int) -> tuple[Any, Any]:
     assert isinstance(settings.network, Minimum)
     static, count = replace(settings, network=settings.network.network), settings.network.members
@@ -202,9 +200,6 @@ def _programs(search: WorstCaseSearch, settings: Settings, simulator: Simulator,
         return run
 
     return begin, advance
-
-
-_shared_programs = lru_cache(maxsize=32)(_programs)
 
 
 def _one_hot(place: Array, count: int) -> Array:

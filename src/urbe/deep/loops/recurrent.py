@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -25,7 +25,7 @@ from urbe.deep.core.recurrent import (
 from urbe.deep.core.sequences import RecurrentStep
 from urbe.deep.core.settings import Settings
 from urbe.deep.core.variances import NoVariance
-from urbe.deep.loops.compiled import EnvState, next_episode, observed, schedule_of, start_world, step_key
+from urbe.deep.loops.compiled import EpisodeState, after, is_last, observed, schedule_of, shared, start_world, step_key
 from urbe.deep.loops.meters import FinishedEpisodes, Meters, add, init_episodes, init_meters, record
 from urbe.simulators.base import Simulator, observation_size, step
 from urbe.simulators.schedules import Schedule
@@ -59,23 +59,21 @@ class RecurrentTraining:
             raise ValueError(
                 f"capacity is {settings.capacity}, expected at least burn_in + length, {self.memory.window} steps."
             )
-        try:
-            return _shared_programs(settings, self.memory, simulator, schedule, record_every)  # type: ignore[arg-type]
-        except TypeError:  # a simulator of the user's own that cannot be hashed
-            return _programs(settings, self.memory, simulator, schedule, record_every)
+        return _programs(settings, self.memory, simulator, schedule, record_every)
 
 
 class RecurrentRun(NamedTuple):
     """The complete state of a run: saved and restored, it resumes bit for bit."""
 
     learner: RecurrentLearner
-    world: EnvState
+    world: EpisodeState
     hidden: Float[Array, " H"]
     meters: Meters
     episodes: FinishedEpisodes
     finite: FiniteCheck
 
 
+@shared
 def _programs(
     settings: Settings, memory: Memory, simulator: Simulator, given: Schedule | None, record_every: int
 ) -> tuple[Any, Any]:
@@ -101,9 +99,7 @@ def _programs(
     def one(run: RecurrentRun) -> RecurrentRun:
         world, now = run.world, run.learner.step
         arrival = step(simulator, step_key(world, now), world.state, world.action, schedule.params(world.schedule))
-        elapsed, episode_return = world.elapsed + 1, world.episode_return + arrival.reward
-        last = arrival.terminated | (elapsed >= simulator.time_limit)
-        successors = observed(settings, simulator, arrival)
+        successors, last = observed(settings, simulator, arrival), is_last(simulator, world, arrival)
         taken = RecurrentStep(
             simulator.observe(world.state),
             world.action,
@@ -114,24 +110,17 @@ def _programs(
             run.hidden,
         )
         hidden = remembered(memory, run.learner.q, taken, n_actions)
-        state, plan = next_episode(simulator, schedule, world, last, arrival.state, now)
-        obs = simulator.observe(state)
+        following = after(simulator, schedule, world, arrival, last, now)
+        obs = simulator.observe(following.state)
         # as in DQN, the next action is chosen before learning
         choice = choose_recurrent(settings, run.learner, hidden, obs, now)
         learner, learned = learn(settings, memory, run.learner, taken, n_actions)
         return RecurrentRun(
             learner,
-            EnvState(
-                state,
-                plan,
-                jnp.where(last, 0, elapsed),
-                jnp.where(last, jnp.float32(0.0), episode_return),
-                choice.action[0],
-                world.key,
-            ),
+            following._replace(action=choice.action[0]),
             hidden,
             add(run.meters, _progress(learner.updates - run.learner.updates, learned, choice, hidden)),
-            record(run.episodes, last, learner.step, episode_return, elapsed),
+            record(run.episodes, last, learner.step, world.episode_return + arrival.reward, world.elapsed + 1),
             check_finite(
                 run.finite, learner.step, obs[None], arrival.reward, successors, learned.loss, jnp.float32(0.0)
             ),
@@ -143,9 +132,6 @@ def _programs(
         return jax.lax.while_loop(lambda r: (r.learner.step < until) & (r.finite.kind == 0), one, run)
 
     return begin, advance
-
-
-_shared_programs = lru_cache(maxsize=32)(_programs)
 
 
 def _progress(updates: Array, learned: WindowLosses, choice: ExploringChoice, hidden: Float[Array, " H"]) -> Progress:

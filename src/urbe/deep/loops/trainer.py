@@ -135,7 +135,7 @@ class FrozenTrainer:
         with double():
             self._learner = with_keys(jax.tree.map(jnp.asarray, state["learner"]), self._learner)
 
-    def acts_in(self, env: Env) -> bool:  # noqa: ARG002
+    def acts_in(self, env: Env) -> bool:
         """Whether it steps this environment; always False."""
         return False
 

@@ -96,7 +96,7 @@ class FunctionMembers:
         self.nominal = nominal
         self._places = list(range(count))
 
-    def in_force(self, env: Env) -> int | None:  # noqa: ARG002
+    def in_force(self, env: Env) -> int | None:
         """The nominal member."""
         return self.nominal
 
@@ -105,7 +105,7 @@ class FunctionMembers:
         """One each."""
         return 1
 
-    def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:  # noqa: ARG002
+    def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:
         """Calls the function."""
         parts = self.function(np.array(obs), action)
         found = []
@@ -170,7 +170,7 @@ class SimulatorMembers:
         """The number of outcomes of the simulator."""
         return self._outcomes
 
-    def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:  # noqa: ARG002
+    def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:
         """The outcomes from the environment's own state."""
         assert env is not None
         inner = innermost(env)

@@ -102,11 +102,6 @@ class EnvMembers:
         return f"EnvMembers({len(self.copies)} copies of {self.copies[0]}: {checks.listing(shown)})"
 
     @staticmethod
-    def of(env: AnyEnv, params: Sequence[Mapping[str, float]], **named: Any) -> EnvMembers:
-        """The same as `EnvMembers(env, params, ...)`."""
-        return EnvMembers(env, params, **named)
-
-    @staticmethod
     def grid(
         env: AnyEnv,
         *,

@@ -109,7 +109,7 @@ class _Listed:
     def __init__(self, env: Env, members: Members) -> None:
         self._env, self._members = env, members
 
-    def act(self, obs: Float[np.ndarray, " D"], action: int, first: bool) -> None:  # noqa: ARG002
+    def act(self, obs: Float[np.ndarray, " D"], action: int, first: bool) -> None:
         """Gets the outcomes before the environment acts."""
         self._place, self._found = self._members.in_force(self._env), self._members.successors(self._env, obs, action)
 
@@ -151,7 +151,7 @@ class _Alongside:
     def __exit__(self, *_: object) -> None:
         self._set_params(self._own)
 
-    def act(self, obs: Float[np.ndarray, " D"], action: int, first: bool) -> None:  # noqa: ARG002
+    def act(self, obs: Float[np.ndarray, " D"], action: int, first: bool) -> None:
         """Steps the copy, before the environment acts."""
         self._how = int(self._rng.integers(2 if first else 3))
         if self._how == _APART:

@@ -196,14 +196,14 @@ def shown(text: str, most: int = 40) -> str:
     return repr(text if len(text) <= most else text[:most] + "...")
 
 
-def explain_fields(names: Sequence[str], optional: int = 0) -> Explain:
-    """Explains the error in a line of numbers separated by blanks; the last `optional` fields may be missing."""
+def explain_fields(names: Sequence[str]) -> Explain:
+    """Explains the error in a line of numbers separated by blanks."""
 
     def explain(line: str) -> tuple[str | None, str]:
         fields = line.split()
-        if not len(names) - optional <= len(fields) <= len(names):
+        if len(fields) != len(names):
             return None, f"found {shown(line)} with {len(fields)} fields, expected {' '.join(names)}."
-        for name, field in zip(names, fields, strict=False):
+        for name, field in zip(names, fields, strict=True):
             if not re.fullmatch(NUMBER, field, re.ASCII):
                 return name, f"found {shown(field)}, expected a number."
         return None, f"found {shown(line)}, expected {' '.join(names)}."
@@ -211,8 +211,9 @@ def explain_fields(names: Sequence[str], optional: int = 0) -> Explain:
     return explain
 
 
-def lines_of_numbers(columns: Sequence[np.ndarray], separator: str, step: int = 1 << 16) -> Iterator[str]:
+def lines_of_numbers(columns: Sequence[np.ndarray], separator: str) -> Iterator[str]:
     """Lines of text, in parts; numbers are written so that they read back exactly."""
+    step = 1 << 16
     for start in range(0, len(columns[0]), step):
         parts = [map(repr, column[start : start + step].tolist()) for column in columns]
         yield "".join(map("{}\n".format, map(separator.join, zip(*parts, strict=True))))

@@ -67,10 +67,8 @@ def fields_of(line: str, separator: str) -> list[str]:
         return line.split(separator)
 
 
-def is_number(text: str, separator: str = ",") -> bool:
+def is_number(text: str) -> bool:
     """Whether a field is a number rather than a name."""
-    if separator != ",":
-        text = text.replace(",", ".", 1)
     return _NUMBER.fullmatch(text) is not None and not _LEADING_ZERO.match(text)
 
 

@@ -10,6 +10,7 @@ from urbe.mdp.library.garnet import garnet as garnet
 from urbe.mdp.library.goals import BET_CHANCES as BET_CHANCES
 from urbe.mdp.library.goals import BET_SHARES as BET_SHARES
 from urbe.mdp.library.goals import bets as bets
+from urbe.mdp.library.goals import distance_grid as distance_grid
 from urbe.mdp.library.goals import gambler as gambler
 from urbe.mdp.library.goals import grid_world as grid_world
 from urbe.mdp.library.goals import haddad_monmege as haddad_monmege

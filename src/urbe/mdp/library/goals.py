@@ -166,6 +166,43 @@ def grid_world(
     )
 
 
+def distance_grid(size: int, slip: float = 0.3) -> MDP:
+    """An N x N grid from corner to corner whose steps cost the distance to the goal [Tirinzoni2018]; undiscounted.
+
+    State s is the cell (s // N, s % N); actions 0, 1, 2, 3 go up, right, down, left. A step pays minus the distance of
+    the next cell to the goal, which is not terminal: give a horizon.
+
+    Every row lists the neighbours of its cell, and the cell itself at a border, even with probability zero.
+
+    Args:
+      size: N, at least 2.
+      slip: probability with which a move goes to one of the other three sides instead.
+    """
+    n = checks.whole_number("size", size, 2)
+    chance = checks.number("slip", slip, 0.0, 1.0)
+    cell = np.arange(n * n)
+    place = np.stack([cell // n, cell % n], axis=1)
+    to = place[:, None] + np.array([[-1, 0], [0, 1], [1, 0], [0, -1], [0, 0]])  # (S, 5, 2); the last stays
+    inside = ((to >= 0) & (to < n)).all(axis=2)
+    target = np.where(inside, to[..., 0] * n + to[..., 1], cell[:, None])
+    p = np.full((4, 5), chance / 3.0)
+    p[:, 4] = 0.0
+    p[np.arange(4), np.arange(4)] = 1.0 - chance
+    state, action, move = (x.ravel() for x in np.indices((n * n, 4, 5)))
+    goal_distance = (2 * (n - 1) - place.sum(axis=1)).astype(np.float64)
+    stay = np.where(inside[:, None, :], 0.0, p).sum(axis=2)  # (S, 4) moves against the border
+    inside[:, 4] = ~inside.all(axis=1)
+    keep = inside[state, move]
+    probability = np.where(move == 4, stay[state, action], p[action, move])
+    initial = np.zeros(n * n)
+    initial[0] = 1.0
+    next_state = target[state, move][keep]
+    return from_transitions(
+        state[keep], action[keep], next_state, probability[keep], -goal_distance[next_state],
+        discount=1.0, n_states=n * n, initial=initial,
+    )  # fmt: skip
+
+
 def seven_states(success: float, reading: Reading = "direct", *, discount: float = 1.0) -> MDP:
     """The seven-state model of [Derman2019] Fig. 2a: a small safe reward, or a gamble with uncertain success.
 

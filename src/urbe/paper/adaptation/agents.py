@@ -112,7 +112,7 @@ def over_beliefs(domain: str, agent: str, world: Domain, seed: int) -> deep.Adap
     return make(world.simulator, world.members, switching=switching, seed=seed, **changes)
 
 
-_OF_DQN_FAMILY: dict[str, Callable[[Domain, int], deep.Agent]] = {
+_OF_DQN_FAMILY: dict[str, Callable[[Domain, int], deep.DQNAgent]] = {
     NOMINAL: lambda world, seed: deep.dqn(world.simulator, seed=seed, settings=DQN),
     ORACLE: lambda world, seed: deep.dqn(world.simulator, seed=seed, settings=DQN),
     ROBUST: lambda world, seed: deep.robust_dqn(world.simulator, world.members, seed=seed, settings=DQN),

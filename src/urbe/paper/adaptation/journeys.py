@@ -76,7 +76,7 @@ Decision = Callable[[FloatArray, IntArray, FloatArray], BoolArray]
 uniform random numbers `(N,)`."""
 
 
-class Plan(NamedTuple):
+class JourneyPlan(NamedTuple):
     """Linear functions of the belief; the value of a decision is the largest of its functions.
 
     Attributes:
@@ -89,7 +89,7 @@ class Plan(NamedTuple):
     travel: tuple[FloatArray, ...]
     value: float
 
-    def travels(self, belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:  # noqa: ARG002
+    def travels(self, belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:
         """A `Decision`."""
         values = np.stack([(belief @ each.T).max(axis=1) for each in self.travel], axis=1)
         chosen: BoolArray = values[np.arange(len(start)), start] > (belief @ self.wait.T).max(axis=1)
@@ -98,7 +98,7 @@ class Plan(NamedTuple):
 
 def plan(
     journeys: Journeys, failures: tuple[float, ...], switching: Switching, boundary: float, *, seed: int = 0
-) -> Plan:
+) -> JourneyPlan:
     """Plans the best decisions under a belief over members that jumps between episodes according to `switching`.
 
     Args:
@@ -136,7 +136,7 @@ def plan(
         if np.abs((points @ values.T).max(axis=1) - (points @ old.T).max(axis=1)).max() < STILL:
             break
     by_distance = tuple(_distinct(travel[:, j]) for j in range(len(journeys.distances)))
-    return Plan(_distinct(wait), by_distance, float((prior @ values.T).max()))
+    return JourneyPlan(_distinct(wait), by_distance, float((prior @ values.T).max()))
 
 
 def thompson(journeys: Journeys, failures: tuple[float, ...]) -> Decision:

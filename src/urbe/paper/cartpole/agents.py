@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int32
 
 from urbe import checks
-from urbe.deep import Agent, Network, Settings, calibrated
+from urbe.deep import DQNAgent, Network, Settings, calibrated
 from urbe.deep.paper import CARTPOLE, cartpole, cartpole_set
 from urbe.evaluation.policies import ActingRule, Traceable
 from urbe.overrides import override
@@ -35,7 +35,7 @@ VARIANTS = {
 }
 
 
-def make(cell: CartPoleCell) -> Agent:
+def make(cell: CartPoleCell) -> DQNAgent:
     """The agent of a cell before its first step. Agents of one seed share the uncertainty set and first weights."""
     return make_agent(
         cell.agent,
@@ -55,7 +55,7 @@ def settings(cell: CartPoleCell) -> Settings:
     return override(replace(CARTPOLE, network=Network(cell.hidden, scale), batch=cell.batch), cell.settings)
 
 
-def in_tests(cell: CartPoleCell, agent: Agent) -> Agent | Exploring:
+def in_tests(cell: CartPoleCell, agent: DQNAgent) -> DQNAgent | Exploring:
     """The tested policy: the agent, or for a control one whose noisy version takes random actions as in training."""
     return Exploring(agent.policy, EPSILON) if explores(cell.agent) else agent
 

@@ -40,9 +40,9 @@ def ways(here: Results) -> tuple[str, ...]:
     return ("greedy", "noisy") if here.where(acting="noisy") else ("greedy",)
 
 
-def places(here: Results, metric: str, change: float = 0.0) -> list[float]:
-    """Returns the points with numbers of a metric, in increasing order."""
-    return sorted(here.where(metric=metric, change=change).unique("at"))
+def places(here: Results, metric: str) -> list[float]:
+    """Returns the points with numbers of a metric before any change, in increasing order."""
+    return sorted(here.where(metric=metric, change=0.0).unique("at"))
 
 
 def by_seed(

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from urbe.deep import Agent, load, train
+from urbe.deep import DQNAgent, load, train
 from urbe.deep.paper import cartpole
 from urbe.evaluation.policies import WAYS
 from urbe.evaluation.robustness import evaluate
@@ -64,7 +64,7 @@ def run(cell: CartPoleCell, folder: Path) -> list[Row]:
     return rows
 
 
-def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int) -> Agent:
+def trained(agent: DQNAgent, folder: Path, cell: CartPoleCell, begun: int) -> DQNAgent:
     """Trains the agent for all steps or episodes; resumes from the files in the folder.
 
     Args:
@@ -82,7 +82,7 @@ def trained(agent: Agent, folder: Path, cell: CartPoleCell, begun: int) -> Agent
     return agent
 
 
-def _ended(agent: Agent) -> int:
+def _ended(agent: DQNAgent) -> int:
     return len(agent.history.episodes["step"])
 
 
@@ -139,7 +139,7 @@ def recovery(before: float, since: FloatArray, earned: FloatArray) -> float:
     return float(since[there[0] + RECENT - 1]) if len(there) else float("inf")
 
 
-def _after_change(cell: CartPoleCell, agent: Agent, change: int, length: float) -> list[Row]:
+def _after_change(cell: CartPoleCell, agent: DQNAgent, change: int, length: float) -> list[Row]:
     episodes = agent.history.episodes
     measured, since, earned = windows(episodes["step"], episodes["return"], change, agent.step)
     measured["recovery"] = recovery(measured["before"], since, earned)
@@ -158,7 +158,7 @@ def _after_change(cell: CartPoleCell, agent: Agent, change: int, length: float) 
     return rows
 
 
-def _tests(cell: CartPoleCell, agent: Agent, change: float, lengths: tuple[float, ...]) -> list[Row]:
+def _tests(cell: CartPoleCell, agent: DQNAgent, change: float, lengths: tuple[float, ...]) -> list[Row]:
     found = evaluate(
         in_tests(cell, agent), {"half_length": lengths}, env=cartpole(), episodes=cell.test_episodes, seed=cell.seed
     )
@@ -169,7 +169,7 @@ def _tests(cell: CartPoleCell, agent: Agent, change: float, lengths: tuple[float
     ]
 
 
-def _states(cell: CartPoleCell, agent: Agent) -> list[Row]:
+def _states(cell: CartPoleCell, agent: DQNAgent) -> list[Row]:
     """Counts the visited states in the test episodes at the nominal pole."""
     policy: Any = in_tests(cell, agent)
     noisy = agent.policy.is_noisy or policy is not agent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from urbe.deep import Agent, calibrated
+from urbe.deep import DQNAgent, calibrated
 from urbe.deep.paper import MARS_ROVER, MEMBERS
 from urbe.overrides import override
 from urbe.paper.deep_agents import make_agent
@@ -31,7 +31,7 @@ def members_of(world: RoverWorld, members: str, seed: int) -> UncertaintySet:
     return UncertaintySet.samples(rover_of(world), seed, count=MEMBERS, failure=law)
 
 
-def make(agent: str, world: RoverWorld, members: str, seed: int, settings: Sequence[str] = ()) -> Agent:
+def make(agent: str, world: RoverWorld, members: str, seed: int, settings: Sequence[str] = ()) -> DQNAgent:
     """Makes a new agent; agents without a set ignore it.
 
     Args:

@@ -60,9 +60,9 @@ def verdicts(results: Results) -> list[Verdict]:
     ]
 
 
-def _best(results: Results, world: str, p: float = NOMINAL) -> float:
-    """The return that no policy can beat."""
-    return float(returns(optimum(results, world), p)[0])
+def _best(results: Results, world: str) -> float:
+    """The return on the nominal model that no policy can beat."""
+    return float(returns(optimum(results, world), NOMINAL)[0])
 
 
 def _ceiling(results: Results, world: str, p: float = NOMINAL) -> float:

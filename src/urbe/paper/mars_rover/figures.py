@@ -8,6 +8,7 @@ from itertools import zip_longest
 import numpy as np
 from matplotlib.axes import Axes
 
+from urbe.paper.choice import is_own
 from urbe.paper.mars_rover import (
     CHANGED,
     CONTROLS,
@@ -40,9 +41,6 @@ from urbe.statistics.bootstrap import RESAMPLES, resample_shares
 from urbe.statistics.estimates import Band, ConfidenceInterval
 from urbe.statistics.verdicts import PROBABILITY, Mean
 from urbe.types import FloatArray
-
-KNOWN = (*MAIN, *CONTROLS, OPTIMUM, EXACT_ROBUST)
-GREEDY = ("dqn", "robust-dqn", "dqn-ube", "dqn-urbe")
 
 NOISY = (
     ("dqn-ube", "noisy"),
@@ -212,7 +210,7 @@ def _title(heading: str) -> str:
 def _words(here: Results, sets: Sequence[str]) -> str:
     """The returns at the nominal and at the changed probability, in words."""
     parts = []
-    chosen = here.where(agent=GREEDY, acting="greedy", members=(*sets, NO_SET))
+    chosen = here.where(agent=tuple(MAIN), acting="greedy", members=(*sets, NO_SET))
     for (world, members, agent), result in chosen.groups("world", "members", "agent"):
         of = "" if members == NO_SET else f" ({set_title(WORLDS[world], members)})"
         nominal, changed = returns(result, NOMINAL).mean(), returns(result, CHANGED).mean()
@@ -225,12 +223,12 @@ Chosen = Callable[[Results, str, str], dict[str, Results]]
 
 
 def _own(here: Results) -> list[str]:
-    return [agent for agent in here.unique("agent") if agent not in KNOWN]
+    return [agent for agent in here.unique("agent") if is_own(agent)]
 
 
 def _greedy(here: Results, world: str, members: str) -> dict[str, Results]:
     """The paper's agents, those of the user, and the exact plans."""
-    names = (*GREEDY, *_own(here), OPTIMUM, EXACT_ROBUST)
+    names = (*MAIN, *_own(here), OPTIMUM, EXACT_ROBUST)
     return {name: result for name in names if (result := find(here, world, members, name, "greedy"))}
 
 

@@ -72,7 +72,7 @@ def logged(truth: MDP, transitions: int, rng: np.random.Generator) -> FloatArray
 
 
 @njit(cache=True, nogil=True)
-def _walk(state, row_start, entry_start, successor, cumulative, uniform, counts):  # type: ignore[no-untyped-def]
+def _walk(state, row_start, entry_start, successor, cumulative, uniform, counts):
     """Counts the visited entries; `cumulative` are the probabilities summed over all rows."""
     for t in range(len(uniform)):
         n_actions = row_start[state + 1] - row_start[state]

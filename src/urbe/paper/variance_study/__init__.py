@@ -70,16 +70,16 @@ def _transport(radius: float, n_states: int) -> RectangularSet:
 
 
 SETS: dict[str, tuple[MakeSet, tuple[float, ...]]] = {
-    "nominal": (lambda radius, n_states: Exact(), (0.0,)),  # noqa: ARG005
-    "L1": (lambda radius, n_states: L1Ball(radius), (0.2, 0.6)),  # noqa: ARG005
+    "nominal": (lambda radius, n_states: Exact(), (0.0,)),
+    "L1": (lambda radius, n_states: L1Ball(radius), (0.2, 0.6)),
     "weighted L1": (_weighted, (0.2, 0.6)),
-    "L2": (lambda radius, n_states: L2Ball(radius), (0.1, 0.3)),  # noqa: ARG005
-    "L-infinity": (lambda radius, n_states: LInfBall(radius), (0.07, 0.2)),  # noqa: ARG005
-    "KL": (lambda radius, n_states: KLBall(radius), (0.02, 0.2)),  # noqa: ARG005
-    "reverse KL": (lambda radius, n_states: LikelihoodRegion(radius), (0.02, 0.2)),  # noqa: ARG005
-    "chi-square": (lambda radius, n_states: Chi2Ball(radius), (0.04, 0.4)),  # noqa: ARG005
+    "L2": (lambda radius, n_states: L2Ball(radius), (0.1, 0.3)),
+    "L-infinity": (lambda radius, n_states: LInfBall(radius), (0.07, 0.2)),
+    "KL": (lambda radius, n_states: KLBall(radius), (0.02, 0.2)),
+    "reverse KL": (lambda radius, n_states: LikelihoodRegion(radius), (0.02, 0.2)),
+    "chi-square": (lambda radius, n_states: Chi2Ball(radius), (0.04, 0.4)),
     "Wasserstein": (_transport, (0.05, 0.2)),
-    "contamination": (lambda radius, n_states: Contamination(radius), (0.1, 0.3)),  # noqa: ARG005
+    "contamination": (lambda radius, n_states: Contamination(radius), (0.1, 0.3)),
 }
 """Functions from a radius and a number of states to a set, and a small and a large radius."""
 

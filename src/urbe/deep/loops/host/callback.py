@@ -100,7 +100,7 @@ def call_host(ticket: Int32[Array, ""], chosen: Int32[Array, " n"], width: int) 
     On a CPU this calls a handler registered with XLA; elsewhere, and if XLA rejects the handler, it calls JAX's own
     `io_callback`, which gives the same results but takes longer.
     """
-    rows = jax.ShapeDtypeStruct((len(chosen), width), np.float32)  # type: ignore[no-untyped-call]
+    rows = jax.ShapeDtypeStruct((len(chosen), width), np.float32)
     answer: Array
     if jax.default_backend() == "cpu" and _can_call():
         answer = jax.ffi.ffi_call(_NAME, rows, has_side_effect=True)(ticket, chosen)

@@ -201,7 +201,7 @@ class HostTrainer:
                         break
             except BaseException:  # keeps what the program has learned so far
                 program.reply(None)
-                jax.block_until_ready(self._leaves)  # type: ignore[no-untyped-call]
+                jax.block_until_ready(self._leaves)
                 if (late := program.wait_for_request(lambda: True)) is not None:
                     self._take_back(late)
                 raise

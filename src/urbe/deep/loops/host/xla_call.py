@@ -103,7 +103,7 @@ def register(name: str, handler: Handler) -> None:
 
     function = _SIGNATURE(called)
     _KEPT.append(function)
-    capsule = jax.ffi.pycapsule(function)  # type: ignore[no-untyped-call]
+    capsule = jax.ffi.pycapsule(function)
     jax.ffi.register_ffi_target(name, capsule, platform="cpu")
 
 
