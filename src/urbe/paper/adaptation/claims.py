@@ -15,6 +15,7 @@ from urbe.paper.adaptation import (
     LENGTH,
     NOMINAL,
     ORACLE,
+    PENDULUM,
     RANDOMISED,
     ROBUST,
     ROVER,
@@ -54,10 +55,10 @@ AGAIN = 0.1
 """Tolerance relative to the oracle at the end of a phase, as a share of the range between agents."""
 
 AT_REST = {ROVER: "stationary 0.005", EVEN: "stationary 0.005", GAIN: "nominal", LENGTH: "nominal", ACROBOT: "nominal",
-           CAR: "nominal"}  # fmt: skip
+           CAR: "nominal", PENDULUM: "nominal"}  # fmt: skip
 """Worlds in which the nominal parameters do not change."""
 
-DOMAINS = (ROVER, EVEN, STATES, GAIN, LENGTH, ACROBOT, CAR)
+DOMAINS = (ROVER, EVEN, STATES, GAIN, LENGTH, ACROBOT, CAR, PENDULUM)
 
 
 def verdicts(results: Results) -> list[Verdict]:

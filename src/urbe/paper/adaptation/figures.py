@@ -6,7 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from urbe.paper.adaptation import ACROBOT, BELIEF, CAR, EVEN, GAIN, LENGTH, LEVEL, ORACLE, ROVER, STATES
+from urbe.paper.adaptation import (
+    ACROBOT,
+    BELIEF,
+    CAR,
+    EVEN,
+    GAIN,
+    LENGTH,
+    LEVEL,
+    ORACLE,
+    PENDULUM,
+    ROVER,
+    STATES,
+)
 from urbe.paper.adaptation.claims import verdicts
 from urbe.paper.adaptation.members import MEMBERS
 from urbe.paper.adaptation.results import agents_of, regrets, regrets_of_seeds, returns, worlds_of
@@ -29,6 +41,7 @@ TITLES = {
     LENGTH: "CartPole: the length of the pole changes",
     ACROBOT: "Acrobot: the motor is reversed",
     CAR: "MountainCar: the engine is reversed",
+    PENDULUM: "InvertedPendulum of MuJoCo: gravity and the mass of the pole change",
 }
 PARAMETERS = {
     ROVER: "failure probability",
@@ -37,6 +50,7 @@ PARAMETERS = {
     LENGTH: "half of the pole's length, m",
     ACROBOT: "gain of the motor",
     CAR: "gain of the engine",
+    PENDULUM: "gravity, m/s²",
 }
 
 
