@@ -11,6 +11,7 @@ from urbe.paper.adaptation import (
     CHAPTER,
     DRAWN,
     GAIN,
+    LEARNING,
     NOMINAL,
     ORACLE,
     PLANNED,
@@ -131,6 +132,29 @@ def test_the_claims_of_the_paper_are_restated_for_every_domain_there_is():
     assert bad["The belief agent reaches the highest return again in every phase."] == "does not hold"
     assert good["The belief agent is less conservative than the robust agent."] == "holds"
     assert good["With nominal parameters the belief agent is within 3% of nominal DQN."] == "holds"
+
+
+def test_agents_that_keep_on_learning_have_claims_of_their_own_and_no_regrets():
+    def rows(learning):
+        found = []
+        for agent, late in ((ORACLE, 0.8), (NOMINAL, 0.1), (ROBUST, -0.2), (BELIEF, 0.7), (LEARNING, learning)):
+            for seed in range(3 if agent in (BELIEF, LEARNING) else 1):
+                for metric in ("early", "late", "return"):
+                    found += [
+                        Row(ROVER, agent, "schedule", seed, metric, at, -1, late - 0.001 * seed)
+                        for at in ((-1,) if metric == "return" else range(3))
+                    ]
+                if agent != LEARNING:
+                    found.append(Row(ROVER, agent, "stationary 0.3", seed, "return", -1, -1, -0.2))
+        return Results.of(found, Row)
+
+    outcomes = [{each.claim: each.outcome for each in claims.verdicts(rows(late))} for late in (0.1, 0.79)]
+    faster = "The belief agent recovers faster than a DQN that keeps on learning."
+    again = "A DQN that keeps on learning reaches the highest return again in every phase."
+    assert [found[faster] for found in outcomes] == ["holds", "does not hold"]
+    assert [found[again] for found in outcomes] == ["does not hold", "holds"]
+    assert LEARNING not in results.regrets(rows(0.1))
+    assert figures.sections(rows(0.1))[1].tables[0].header[-1] == LEARNING
 
 
 def test_worlds_that_were_not_run_are_not_judged():

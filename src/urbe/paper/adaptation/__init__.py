@@ -78,6 +78,9 @@ DRAWN = ("drawn prior 1", "drawn prior 2", "drawn prior 3", "drawn prior 4")
 
 LIVES: dict[Scale, int] = {"quick": 16, "medium": 128, "paper": 128}
 
+FEW = 4
+"""Lives of agents that keep on learning, which play one life after the other."""
+
 SEEDS: dict[Scale, int] = {"quick": 5, "medium": 10, "paper": 10}
 """Training seeds, from 0. Settings were chosen on seeds from 100 on."""
 
@@ -166,7 +169,7 @@ class Row(NamedTuple):
 def _cells(scale: Scale, agents: tuple[str, ...] = (), seeds: int | None = None) -> tuple[AdaptationCell, ...]:
     there = QUICK if scale == "quick" and not agents else AGENTS
     return tuple(
-        AdaptationCell(domain, agent, LIVES[scale], seed, brief=scale == "quick")
+        AdaptationCell(domain, agent, FEW if agent in LEARNERS else LIVES[scale], seed, brief=scale == "quick")
         for domain, known in there.items()
         for agent in (*known, *filter(is_own, agents))
         if not agents or agent in agents

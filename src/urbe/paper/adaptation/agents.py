@@ -43,7 +43,7 @@ STEPS = {
     LENGTH: 1_500_000,
     ACROBOT: 1_500_000,
     CAR: 1_500_000,
-    PENDULUM: 250_000,
+    PENDULUM: 220_000,
 }
 """Environment steps of agents that learn over beliefs.
 

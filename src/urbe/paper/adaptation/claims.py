@@ -12,6 +12,8 @@ from urbe.paper.adaptation import (
     CAR,
     EVEN,
     GAIN,
+    LEARNING,
+    LEARNING_BELIEF,
     LENGTH,
     NOMINAL,
     ORACLE,
@@ -64,7 +66,7 @@ DOMAINS = (ROVER, EVEN, STATES, GAIN, LENGTH, ACROBOT, CAR, PENDULUM)
 def verdicts(results: Results) -> list[Verdict]:
     """Returns all verdicts, on the available domains."""
     parts = {domain: part for domain in DOMAINS if (part := results.where(domain=domain))}
-    found = [*_shares(parts), *_gain(parts), *_lengths(parts), *_nominal(parts), *_restated(parts)]
+    found = [*_shares(parts), *_gain(parts), *_lengths(parts), *_nominal(parts), *_restated(parts), *_learning(parts)]
     for domain in (ROVER, GAIN):
         if domain in parts:
             found += _regret(domain, parts[domain])
@@ -182,17 +184,42 @@ def _restated(parts: dict[str, Results]) -> Iterable[Verdict]:
         yield from judge("The belief agent reaches the highest return again in every phase.", again)
 
 
-def _early(results: Results, domain: str, other: str) -> Quantity:
-    one, another = (of_phases(results, agent, "schedule", "early")[1:].mean(axis=0) for agent in (BELIEF, other))
+def _learning(parts: dict[str, Results]) -> Iterable[Verdict]:
+    """What gradient steps in deployment change, on the domains with agents that take them."""
+    there = {domain: part for domain, part in parts.items() if _has(part, BELIEF, ORACLE, LEARNING)}
+    if not there:
+        return
+
+    def early(agent: str, other: str) -> list[Test]:
+        name = "The difference in the first episodes of later phases"
+        return [
+            Test([Question(name, _early(part, domain, other, agent))], reading=domain)
+            for domain, part in there.items()
+            if _has(part, agent, other)
+        ]
+
+    yield from judge("The belief agent recovers faster than a DQN that keeps on learning.", early(BELIEF, LEARNING))
+    if deep := [Test(list(_late(part, domain, LEARNING)), reading=domain) for domain, part in there.items()]:
+        yield from judge("A DQN that keeps on learning reaches the highest return again in every phase.", deep)
+    if improved := [
+        Test([Question("The difference under the schedule", _difference(part, LEARNING_BELIEF, BELIEF, "schedule"))],
+             reading=domain)
+        for domain, part in there.items() if _has(part, LEARNING_BELIEF)
+    ]:  # fmt: skip
+        yield from judge("Gradient steps in deployment improve the belief agent.", improved)
+
+
+def _early(results: Results, domain: str, other: str, agent: str = BELIEF) -> Quantity:
+    one, another = (of_phases(results, each, "schedule", "early")[1:].mean(axis=0) for each in (agent, other))
     return ExactNumber(float(one.mean() - another.mean())) if domain == STATES else minus(one, another)
 
 
-def _late(results: Results, domain: str) -> Iterable[Question]:
+def _late(results: Results, domain: str, of: str = BELIEF) -> Iterable[Question]:
     """For each phase, the margin of the last episodes over the tolerated distance from the oracle."""
     late = {agent: of_phases(results, agent, "schedule", "late").mean(axis=1) for agent in agents_of(results)}
     width = np.ptp(np.stack(list(late.values())), axis=0)
     most = of_phases(results, ORACLE, "schedule", "late").mean(axis=1)
-    for at, earned in enumerate(of_phases(results, BELIEF, "schedule", "late")):
+    for at, earned in enumerate(of_phases(results, of, "schedule", "late")):
         above = earned - (most[at] - AGAIN * width[at])
         quantity = ExactNumber(float(above.mean())) if domain == STATES else Mean(above)
         yield Question(f"Phase {at + 1}: its return above the least that counts", quantity)
