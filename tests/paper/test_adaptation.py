@@ -154,7 +154,7 @@ def test_agents_that_keep_on_learning_have_claims_of_their_own_and_no_regrets():
     assert [found[faster] for found in outcomes] == ["holds", "does not hold"]
     assert [found[again] for found in outcomes] == ["does not hold", "holds"]
     assert LEARNING not in results.regrets(rows(0.1))
-    assert figures.sections(rows(0.1))[1].tables[0].header[-1] == LEARNING
+    assert figures.sections(rows(0.1))[1].tables[0].head[-1] == LEARNING
 
 
 def test_worlds_that_were_not_run_are_not_judged():

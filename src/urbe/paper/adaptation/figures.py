@@ -91,8 +91,8 @@ def _opening(results: Results) -> Section:
         "the price of not knowing the parameters, and the distance of the learned agent to it is the price of "
         "learning. It and Thompson decide once per episode on Mars Rover, and play each life several times with "
         "independent random numbers.",
-        "Two agents keep on learning while they are deployed, from their own observations, with weights of their own in "
-        "each life: nominal DQN, with a small replay that begins empty and a twentieth of random actions, and the "
+        "Two agents keep on learning while they are deployed, from their own observations, with weights of their own "
+        "in each life: nominal DQN, with a small replay that begins empty and a twentieth of random actions, and the "
         "belief agent, with a gradient step after every 32 steps on the targets of its training. They live in few "
         "worlds, and regrets leave them out.",
         "Relative regret is the shortfall of an agent from the oracle, relative to the range between the best and the "
