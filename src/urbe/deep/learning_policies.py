@@ -94,9 +94,8 @@ def learning_policy(trainer: Trainer, changes: dict[str, Any]) -> LearningPolicy
         observations alone.
     """
     settings, learner = trainer.settings, trainer.learner
-    frozen = memory_policy(trainer)
-    alone = isinstance(frozen, WithoutMemory) and isinstance(learner, LearnerState)
-    if not (alone and isinstance(settings.variance, NoVariance) and learner.replay.target.shape[-1] == 1):
+    alone = isinstance(memory_policy(trainer), WithoutMemory) and isinstance(settings.variance, NoVariance)
+    if not (alone and isinstance(learner, LearnerState) and learner.replay.target.shape[-1] == 1):
         raise ValueError(
             "The agent cannot keep on learning from observations alone: it needs the outcomes under every member, "
             "learns a variance or acts on a memory; expected an agent of dqn(...)."

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +21,7 @@ from jaxtyping import Array, Float, Int
 from urbe import checks
 from urbe.gym.kinds import innermost
 from urbe.gym.mujoco import MujocoAdapter
+from urbe.gym.named import named_env
 from urbe.simulators.base import Key, Outcomes
 from urbe.simulators.limits import Number
 
@@ -64,7 +64,8 @@ class Pendulum:
     def outcomes(self, state: Float[Array, " 4"], action: Int[Array, ""], params: PendulumParams) -> Outcomes:
         """The only outcome, computed by MuJoCo."""
         row = jnp.stack([*state, jnp.asarray(FORCES, jnp.float32)[action], *map(jnp.float32, params)])
-        reached = jax.pure_callback(_steps, jax.ShapeDtypeStruct((4,), np.float32), row, vmap_method="broadcast_all")
+        shape: Any = jax.ShapeDtypeStruct
+        reached = jax.pure_callback(_steps, shape((4,), np.float32), row, vmap_method="broadcast_all")
         ended = jnp.abs(reached[1]) > LEAN
         reward = jnp.where(ended, jnp.float32(0.0), jnp.float32(1.0))
         return Outcomes(jnp.ones(1, jnp.float32), reached[None], reward[None], ended[None])
@@ -96,7 +97,7 @@ def _environment() -> tuple[Any, Any]:
     """Gymnasium's environment, and the data of all steps."""
     import mujoco
 
-    env = gymnasium.make("InvertedPendulum-v5", disable_env_checker=True)
+    env = named_env("InvertedPendulum-v5", {})
     return env, mujoco.MjData(innermost(env).model)
 
 
