@@ -241,7 +241,9 @@ def _late(results: Results, domain: str, of: str = BELIEF) -> Iterable[Question]
 
 def _regrets(parts: dict[str, Results]) -> Iterable[Verdict]:
     """Regrets over all worlds of each domain; worlds in which all agents earn the same have no unit."""
-    thirds, smallest, lowest = [], [], []
+    thirds: list[Test] = []
+    smallest: list[Test] = []
+    lowest: list[Test] = []
     for domain, part in parts.items():
         if not _has(part, ORACLE, BELIEF, NOMINAL, ROBUST):
             continue
