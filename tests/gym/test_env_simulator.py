@@ -179,3 +179,11 @@ def test_an_environment_and_its_members_become_a_simulator_and_its_set():
     for env, of in ((sled(), pushes), (simulator, members)):
         with pytest.raises(ValueError, match="or a Gymnasium environment with its EnvMembers"):
             simulated(env, of)
+
+
+def test_a_single_step_is_one_of_a_batch():
+    simulator = EnvSimulator(sled())
+    state = simulator.start(jax.random.key(0), simulator.nominal())
+    alone = jax.jit(simulator.outcomes)(state, jnp.int32(1), simulator.nominal())
+    batch = jax.vmap(lambda action: simulator.outcomes(state, action, simulator.nominal()))(jnp.int32([0, 1]))
+    jax.tree.map(lambda one, many: np.testing.assert_array_equal(one, many[1]), alone, batch)

@@ -8,11 +8,15 @@ import pytest
 from urbe.paper.adaptation import (
     AGENTS,
     BELIEF,
+    CAR,
     CHAPTER,
     DRAWN,
     GAIN,
+    LEARNING,
+    LENGTH,
     NOMINAL,
     ORACLE,
+    PENDULUM,
     PLANNED,
     QUICK_WORLDS,
     RANDOMISED,
@@ -106,6 +110,7 @@ def test_verdicts_follow_the_numbers():
     bad = {(verdict.claim, verdict.reading): verdict.outcome for verdict in claims.verdicts(by_hand(belief=0.0))}
     kept = "The belief agent keeps the required share of the oracle's advantage over waiting."
     assert good[kept, "schedule, 82%"] == "holds"
+    assert good["Every training seed's share is within 10% of the median.", "schedule"] == "holds"
     assert bad[kept, "schedule, 82%"] == "does not hold"
     balances = "The belief agent balances the pole with every gain, in every phase."
     assert good[balances, "outside the set, 190"] == "holds"
@@ -131,6 +136,61 @@ def test_the_claims_of_the_paper_are_restated_for_every_domain_there_is():
     assert bad["The belief agent reaches the highest return again in every phase."] == "does not hold"
     assert good["The belief agent is less conservative than the robust agent."] == "holds"
     assert good["With nominal parameters the belief agent is within 3% of nominal DQN."] == "holds"
+
+
+def test_agents_that_keep_on_learning_have_claims_of_their_own_and_no_regrets():
+    def rows(learning):
+        found = []
+        for agent, late in ((ORACLE, 0.8), (NOMINAL, 0.1), (ROBUST, -0.2), (BELIEF, 0.7), (LEARNING, learning)):
+            for seed in range(3 if agent in (BELIEF, LEARNING) else 1):
+                for metric in ("early", "late", "return"):
+                    found += [
+                        Row(ROVER, agent, "schedule", seed, metric, at, -1, late - 0.001 * seed)
+                        for at in ((-1,) if metric == "return" else range(3))
+                    ]
+                if agent != LEARNING:
+                    found.append(Row(ROVER, agent, "stationary 0.3", seed, "return", -1, -1, -0.2))
+        return Results.of(found, Row)
+
+    outcomes = [{each.claim: each.outcome for each in claims.verdicts(rows(late))} for late in (0.1, 0.79)]
+    faster = "The belief agent recovers faster than a DQN that keeps on learning."
+    again = "A DQN that keeps on learning reaches the highest return again in every phase."
+    assert [found[faster] for found in outcomes] == ["holds", "does not hold"]
+    assert [found[again] for found in outcomes] == ["does not hold", "holds"]
+    assert LEARNING not in results.regrets(rows(0.1))
+    assert figures.sections(rows(0.1))[1].tables[0].head[-1] == LEARNING
+
+
+def test_regrets_lengths_and_nominal_returns_are_judged_on_every_domain_there_is():
+    """The belief agent is 3 below the oracle; where all agents earn the same, there is no unit of regret."""
+
+    def rows(domain, randomised):
+        found = []
+        earned = {ORACLE: 100.0, NOMINAL: 97.2, ROBUST: 40.0, RANDOMISED: randomised, BELIEF: 97.0}
+        for agent, value in earned.items():
+            for seed in range(1 if agent in PLANNED[domain] else 3):
+                for world in ("schedule", "drift", "nominal"):
+                    off = 0.01 * seed * (agent == BELIEF)
+                    found.append(Row(domain, agent, world, seed, "return", -1, -1, value - off))
+                found.append(Row(domain, agent, "jumps", seed, "return", -1, -1, 100.0 * (agent == ORACLE)))
+        return found
+
+    found = claims.verdicts(Results.of([*rows(LENGTH, 97.5), *rows(PENDULUM, 99.0), *rows(CAR, 80.0)], Row))
+    outcomes = {(each.claim, each.reading): each.outcome for each in found}
+    one_policy = "Where one policy may suit all members, the belief agent is not below domain randomisation."
+    assert {key[1]: outcome for key, outcome in outcomes.items() if key[0] == one_policy} == {
+        f"{domain}, {world}": outcome
+        for domain, outcome in ((LENGTH, "holds"), (PENDULUM, "does not hold"))
+        for world in ("schedule", "drift")
+    }
+    for claim, on_car in (
+        ("With nominal parameters the belief agent is within 3% of nominal DQN.", "holds"),
+        ("Every other agent has a larger mean regret.", "does not hold"),
+    ):
+        readings = {key[1]: outcome for key, outcome in outcomes.items() if key[0] == claim}
+        assert {reading.partition(",")[0] for reading in readings} == {LENGTH, PENDULUM, CAR}
+        assert next(outcome for reading, outcome in readings.items() if reading.startswith(CAR)) == on_car
+    assert any(reading == f"{CAR}, 3 worlds" for _, reading in outcomes)
 
 
 def test_worlds_that_were_not_run_are_not_judged():

@@ -14,6 +14,7 @@ from urbe.deep.callbacks import AnyCallback, watchers
 from urbe.deep.core.schedules import epsilon_at
 from urbe.deep.describe import describe_or_why, describe_world
 from urbe.deep.history import History
+from urbe.deep.learning_policies import LearningPolicy, learning_policy
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
 from urbe.deep.loops.trainer import Trainer
 from urbe.deep.memory_policies import acts_by_memory, memory_policy
@@ -76,6 +77,20 @@ class DQNAgent:
     def simulator(self) -> Simulator | None:
         """Its environment, if that is a simulator of urbe."""
         return self.trainer.simulator if isinstance(self.trainer, CompiledTrainer) else None
+
+    def learning_policy(self, **changes: Any) -> LearningPolicy:
+        """The policy that keeps on learning while it is deployed, with a memory of its own in every life.
+
+        Play it with `urbe.evaluation.adaptation.deploy_lives(..., in_turn=True)`.
+
+        Args:
+          changes: fields of the settings to change for the deployment, by name. By default the replay is empty and has
+            a capacity of 2,000, a twentieth of the actions is random, and learning starts after one batch.
+
+        Raises:
+          ValueError: the agent cannot learn from its observations alone.
+        """
+        return learning_policy(self.trainer, changes)
 
     def learn(self, steps: int, *, callbacks: Sequence[AnyCallback] = (), progress: bool = False) -> DQNAgent:
         """Acts and learns for `steps` more environment steps, or until a callback stops it; then `stopped` says why.

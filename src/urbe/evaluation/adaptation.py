@@ -131,6 +131,7 @@ def deploy_lives(
     seed: int,
     time_limit: int | None = None,
     observation_noise: float = 0.0,
+    in_turn: bool = False,
 ) -> Deployments:
     """Plays N lives of E episodes with one policy.
 
@@ -141,6 +142,8 @@ def deploy_lives(
       seed: seed of all random numbers.
       time_limit: steps after which an episode is truncated; None for the simulator's limit.
       observation_noise: standard deviation of normal noise on the observations.
+      in_turn: play one life after the other, with the same random numbers and with 64-bit types: for policies that
+        keep on learning, whose memory is large.
 
     Raises:
       ValueError: an observation or a reward is not finite; the message names the life and the episode.
@@ -153,17 +156,26 @@ def deploy_lives(
         )
     limit = simulator.time_limit if time_limit is None else checks.whole_number("time_limit", time_limit, 1)
     noise = checks.number("observation_noise", observation_noise, 0.0, np.inf)
-    key = jax.random.key(checks.whole_number("seed", seed, 0))
     lives, episodes = next(iter(shapes))
-    keys, memory = _begin(policy, key, lives, episodes)
     blocks = []
-    for first in range(0, episodes, _BLOCK):
-        block = slice(first, first + _BLOCK)
-        held = jax.tree.map(lambda leaf, block=block: jnp.asarray(leaf)[:, block], params)
-        memory, record = _play(
-            simulator, noise > 0.0, policy, memory, keys[:, block], held, jnp.int32(limit), jnp.float32(noise)
-        )
-        blocks.append(record)
+    with jax.enable_x64(checks.flag("in_turn", in_turn)):
+        key = jax.random.key(checks.whole_number("seed", seed, 0))
+        keys, memory = _begin(policy, key, lives, episodes)
+        for first in range(0, episodes, _BLOCK):
+            block = slice(first, first + _BLOCK)
+            held = jax.tree.map(lambda leaf, block=block: jnp.asarray(leaf)[:, block], params)
+            memory, record = _play(
+                simulator,
+                noise > 0.0,
+                in_turn,
+                policy,
+                memory,
+                keys[:, block],
+                held,
+                jnp.int32(limit),
+                jnp.float32(noise),
+            )
+            blocks.append(record)
     found: _Record = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *jax.device_get(blocks))
     if not found.finite.all():
         life, episode = np.argwhere(~found.finite)[0]
@@ -183,10 +195,11 @@ def _begin(policy: MemoryPolicy[Any], key: Key, lives: int, episodes: int) -> tu
     return keys, jax.vmap(policy.start)(jax.random.split(thoughts, lives))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=(0, 1, 2))
 def _play(
     simulator: Simulator,
     noisy: bool,
+    in_turn: bool,
     policy: MemoryPolicy[Any],
     memory: Any,
     keys: Key,
@@ -195,9 +208,11 @@ def _play(
     noise: Float[Array, ""],
 ) -> tuple[Any, _Record]:
     """Plays some episodes of all lives; returns their records and the memory after them."""
-    played: tuple[Any, _Record] = jax.vmap(partial(_life, simulator, policy, limit, noise if noisy else None))(
-        memory, keys, params
-    )
+    life = partial(_life, simulator, policy, limit, noise if noisy else None)
+    if in_turn:
+        in_order: tuple[Any, _Record] = jax.lax.map(lambda each: life(*each), (memory, keys, params))
+        return in_order
+    played: tuple[Any, _Record] = jax.vmap(life)(memory, keys, params)
     return played
 
 

@@ -185,7 +185,7 @@ class EnvSimulator:
                     found[1][i] = self._observations.row(seen)
                 for values, value in zip(found[2:], rest, strict=True):
                     values[i] = value
-        return tuple(values.reshape(*batch, *values.shape[1:]) for values in found)
+        return tuple(values.reshape((*batch, *values.shape[1:])) for values in found)
 
     def _copy(self, row: np.ndarray) -> Env:
         """Returns the copy with these parameters, which no other call changes."""

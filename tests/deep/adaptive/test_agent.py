@@ -226,6 +226,32 @@ def test_gymnasium_environments_are_adapted_to_by_simulator_or_by_members():
     assert by_members.reports["belief"][0, -1].argmax() == 2
 
 
+@pytest.mark.parametrize("members", [None, "copies"])
+def test_the_belief_learns_from_the_action_that_was_taken(members):
+    """A user who overrides every action: the belief is the filter's of the actions taken, and not of the agent's."""
+    agent, env = pole(), gymnasium.make("CartPole-v1", max_episode_steps=20)
+    if members is not None:
+        members = EnvMembers(env, [{"force_mag": force} for force in (-10.0, 5.0)]).only([1, 2, 0])
+    session, silent = (agent.deploy(env, members) for _ in range(2))
+    observation, _ = env.reset(seed=0)
+    for _ in range(3):
+        other = 1 - session.act(observation)
+        silent.act(observation)
+        assert session.take(other) == other
+        observation, reward, terminated, truncated, _ = env.step(other)
+        for each in (session, silent):
+            each.observe(reward, observation, terminated, truncated)
+    assert session.belief.argmax() == 2  # Gymnasium's force is 10
+    assert silent.belief.argmax() == 0  # as if the cart were pushed the other way
+    assert session.columns()["action"].tolist() != silent.columns()["action"].tolist()
+    with pytest.raises(ValueError, match="take was called before act"):
+        session.take(0)
+    session.act(observation)
+    for wrong in (2, -1, 0.0, True):
+        with pytest.raises(ValueError, match=r"action is .*, expected a whole number from 0 to 1"):
+            session.take(wrong)
+
+
 def test_lives_side_by_side_are_those_one_by_one():
     policy = rover().learn(64).policy
     params = MarsRoverParams(jnp.asarray([[0.02, 0.5], [0.5, 0.02], [0.02, 0.02]], jnp.float32))

@@ -9,10 +9,11 @@ import numpy as np
 
 import urbe
 from urbe.belief import Switching
-from urbe.deep import Epsilon, bayes_adaptive_dqn
-from urbe.deep.adaptive.learner import learned_values, traced_returns
+from urbe.deep import Adam, DuelingNetwork, Epsilon, bayes_adaptive_dqn
+from urbe.deep.adaptive.learner import _learn, gradient_step, learned_values, traced_returns
 from urbe.deep.adaptive.lives import Experience
 from urbe.deep.adaptive.settings import AdaptiveSettings
+from urbe.deep.core.networks import q_values
 from urbe.deep.settings import Decay
 from urbe.planners import solve_belief
 from urbe.simulators import Outcomes, UncertaintySet
@@ -38,6 +39,30 @@ def test_the_targets_of_inferior_actions_are_lowered_by_their_disadvantage():
     shortfall = jnp.asarray([[0.0, 2.0, 0.0], [0.5, 0.0, 0.0]])
     seen = Experience(zero, zero, shortfall == 0.0, shortfall, target, zero, zero, zero, zero, zero)
     np.testing.assert_array_equal(learned_values(AdaptiveSettings(gap=0.5), seen), [[1.0, 0.0, 1.0], [0.75, 1.0, 1.0]])
+
+
+def test_every_gradient_step_learns_from_all_steps_of_its_share_of_the_lives():
+    """Two shares of two lives, one after the other: the second begins from the weights of the first."""
+    settings = AdaptiveSettings(
+        lives=4, length=3, minibatches=2, network=DuelingNetwork((5,)), clip_norm=None, optimiser=Adam()
+    )
+    rng = np.random.default_rng(0)
+    x = jnp.asarray(rng.normal(size=(3, 4, 2)), jnp.float32)
+    action = jnp.asarray(rng.integers(0, 3, (3, 4)), jnp.int32)
+    wanted = jnp.asarray(rng.normal(size=(3, 4)), jnp.float32)
+    q = settings.network.init(jax.random.key(0), 2, 3)
+    optimiser, rate = settings.optimiser.init(q), jnp.float32(0.1)
+    found, after, loss = _learn(settings, q, optimiser, rate, x, action, wanted)
+    losses = []
+    for lives in ([0, 1], [2, 3]):
+        rows = [(x[t, life], action[t, life], wanted[t, life]) for life in lives for t in range(3)]
+        batch = [jnp.stack(part) for part in zip(*rows, strict=True)]
+        values = q_values(settings.network, q, batch[0])
+        losses.append(np.mean((np.asarray(batch[2]) - np.asarray(values)[np.arange(6), batch[1]]) ** 2))
+        q, optimiser, _ = gradient_step(settings, q, optimiser, rate, *batch)
+    jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5), found, q)
+    jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5), after, optimiser)
+    np.testing.assert_allclose(loss, np.mean(losses), rtol=1e-4)
 
 
 class Odds(NamedTuple):

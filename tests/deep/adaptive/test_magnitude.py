@@ -1,5 +1,8 @@
 """Units of observations: magnitudes under random actions, for simulators in any units."""
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +12,7 @@ from urbe.belief import Switching
 from urbe.deep.adaptive.inputs import inputs
 from urbe.deep.adaptive.magnitude import observation_magnitude
 from urbe.deep.adaptive.model import BeliefModel
-from urbe.simulators import CartPole, MarsRover, MountainCar, UncertaintySet
+from urbe.simulators import CartPole, MarsRover, MountainCar, Outcomes, UncertaintySet
 from urbe.simulators.base import step
 from urbe.simulators.mars_rover import one_hot
 
@@ -76,3 +79,50 @@ class _Units:
 
     def observe(self, state):
         return self.simulator.observe(state) * jnp.float32(self.unit)
+
+
+class Size(NamedTuple):
+    size: float = 2.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Counts steps, which end at 40, and actions 1 in a row; its other entries are known numbers."""
+
+    n_actions: int = 2
+    time_limit: int = 100
+
+    def nominal(self):
+        return Size(jnp.float32(2.0))
+
+    def start(self, key, params):  # noqa: ARG002
+        return jnp.int32(0), jnp.int32(-1), jnp.int32(0), params.size
+
+    def outcomes(self, state, action, params):
+        steps, last, run, _ = state
+        after = (steps + 1, action, jnp.where(action == last, run + 1, 1), params.size)
+        alone = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], after)
+        return Outcomes(jnp.ones(1), alone, jnp.zeros(1), (steps + 1 == 40)[None])
+
+    def observe(self, state):
+        steps, last, run, size = state
+        counts = steps.astype(jnp.float32), jnp.where(last == 1, run, 0).astype(jnp.float32)
+        return jnp.stack([0.0 * size, 1e30 * size, 1e-30 * size, size, 0.9 * size, *counts])
+
+
+def test_every_entry_has_the_nearest_power_of_two_over_members_steps_and_episodes():
+    """Exactly: nothing, too much and too little are 1; sizes 2 and 8 have 5.8, and nine tenths of them 5.2.
+
+    Steps from 1 to 40 have 23.5. Runs of one action are long, since a new one is drawn in a tenth of the steps.
+    """
+    found = observation_magnitude(Probe(), Size(jnp.float32([2.0, 8.0])))
+    np.testing.assert_array_equal(found[:6], [1.0, 1.0, 1.0, 8.0, 4.0, 32.0])
+    draws, held, square = np.random.default_rng(0), 0, []
+    for _ in range(500):
+        last, run = -1, 0
+        for _ in range(40):
+            held = draws.integers(2) if draws.random() < 0.1 else held
+            run = run + 1 if held == last else 1
+            last = held
+            square += [run * run] * held
+    assert found[6] == np.exp2(np.log2(np.sqrt(np.mean(square))).round())

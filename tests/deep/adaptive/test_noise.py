@@ -19,7 +19,9 @@ from urbe.belief import (
 )
 from urbe.belief.likelihoods import endings, tolerance
 from urbe.deep import DuelingNetwork, bayes_adaptive_dqn
-from urbe.gym import EnvMembers
+from urbe.deep.adaptive.model import BeliefModel
+from urbe.deep.adaptive.policy import check_sensor
+from urbe.gym import EnvMembers, EnvSimulator
 from urbe.simulators import CartPole, MarsRover, UncertaintySet
 from urbe.simulators.base import step as simulate
 from urbe.simulators.mars_rover import one_hot
@@ -95,6 +97,16 @@ def test_what_cannot_be_estimated_is_refused(agent):
     shared = bayes_adaptive_dqn(rover, rovers, switching=Switching(0.1, "episode"), seed=0, **SMALL)
     with pytest.raises(ValueError, match="sensor was given for MarsRover"):
         shared.deploy(sensor=Sensor(0.1))
+
+    def place(env, seen):
+        env.unwrapped.state = tuple(seen.astype(float))
+
+    for named in ({}, {"place": place}):
+        outside = EnvSimulator(gymnasium.make("CartPole-v1", max_episode_steps=20), **named)
+        pushes = UncertaintySet.grid(outside, include_nominal=False, force_mag=(-10.0, 10.0))
+        model = BeliefModel.of(outside, pushes, Switching(0.1), magnitude=np.ones(4))
+        with pytest.raises(ValueError, match=r"sensor was given for EnvSimulator.*steps outside of JAX"):
+            check_sensor(model, Sensor(0.1))
     with pytest.raises(ValueError, match="deviation has 2 entries, expected 4"):
         agent.under_noise(Sensor((0.1, 0.2)))
     env = gymnasium.make("CartPole-v1")

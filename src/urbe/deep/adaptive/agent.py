@@ -17,7 +17,9 @@ from urbe import checks
 from urbe.belief.estimates import Sensor
 from urbe.belief.state import Watch
 from urbe.deep.adaptive.learner import AdaptiveRun, RoundMeans, init_run, one_round
+from urbe.deep.adaptive.learning_policy import LearningBelief
 from urbe.deep.adaptive.model import BeliefModel
+from urbe.deep.adaptive.natures import EpisodeCVaR
 from urbe.deep.adaptive.policy import AdaptivePolicy, check_sensor
 from urbe.deep.adaptive.rules import BeliefRule
 from urbe.deep.adaptive.session import Session
@@ -131,6 +133,24 @@ class AdaptiveAgent:
         """
         check_sensor(self.model, sensor)
         return replace(self.policy, sensor=sensor)
+
+    def learning_policy(self, *, learning_rate: float = 2e-5, batch: int = 32) -> LearningBelief:
+        """The policy that keeps on learning while it is deployed, by a gradient step after every `batch` steps.
+
+        Play it with `urbe.evaluation.adaptation.deploy_lives(..., in_turn=True)`.
+
+        Raises:
+          ValueError: the agent does not learn values of its belief, or its simulator's states do not follow from
+            observations.
+        """
+        if self.settings.informed or isinstance(self.settings.nature, EpisodeCVaR):
+            raise ValueError(
+                f"The agent {self.name} learns values of members or weights them for whole episodes, expected one of "
+                "bayes_adaptive_dqn with a caution per step: only such values can be learned from a deployment."
+            )
+        checks.positive("learning_rate", learning_rate)
+        optimiser = jax.tree.map(jnp.copy, self._run.optimiser)
+        return LearningBelief(self.policy, optimiser, learning_rate, checks.whole_number("batch", batch, 1))
 
     def deploy(
         self,

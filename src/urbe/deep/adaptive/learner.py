@@ -140,16 +140,9 @@ def _learn(
 ) -> tuple[Any, Any, Float[Array, ""]]:
     """A gradient step for each group of lives."""
 
-    def loss_of(weights: Any, x: Float[Array, "B I"], a: Int32[Array, " B"], y: Float[Array, " B"]) -> Array:
-        values = settings.network.training_values(weights, x)
-        taken = jax.nn.one_hot(a, values.shape[-1], dtype=values.dtype)
-        error = y - (values * taken).sum(axis=-1)
-        return (error * error).mean()
-
     def step(carry: tuple[Any, Any], batch: tuple[Array, Array, Array]) -> tuple[tuple[Any, Any], Array]:
-        weights, memory = carry
-        loss, gradient = jax.value_and_grad(loss_of)(weights, *batch)
-        return optimise(settings.optimiser, rate, weights, memory, gradient, settings.clip_norm), loss
+        weights, memory, loss = gradient_step(settings, *carry, rate, *batch)
+        return (weights, memory), loss
 
     def groups(leaf: Array) -> Array:
         by_life = jnp.swapaxes(leaf, 0, 1)
@@ -157,3 +150,25 @@ def _learn(
 
     (q, optimiser), losses = jax.lax.scan(step, (q, optimiser), (groups(inputs), groups(action), groups(wanted)))
     return q, optimiser, losses.mean()
+
+
+def gradient_step(
+    settings: AdaptiveSettings,
+    q: Any,
+    optimiser: Any,
+    rate: Float[Array, ""],
+    inputs: Float[Array, "B I"],
+    action: Int32[Array, " B"],
+    wanted: Float[Array, " B"],
+) -> tuple[Any, Any, Float[Array, ""]]:
+    """New weights, new state of the optimiser, and the mean squared error before the step."""
+
+    def loss_of(weights: Any) -> Float[Array, ""]:
+        values = settings.network.training_values(weights, inputs)
+        taken = jax.nn.one_hot(action, values.shape[-1], dtype=values.dtype)
+        error = wanted - (values * taken).sum(axis=-1)
+        return (error * error).mean()
+
+    loss, gradient = jax.value_and_grad(loss_of)(q)
+    q, optimiser = optimise(settings.optimiser, rate, q, optimiser, gradient, settings.clip_norm)
+    return q, optimiser, loss

@@ -29,7 +29,7 @@ CHANGE = 0.1
 
 
 def observation_magnitude(simulator: Simulator, params: Params) -> Float[np.ndarray, " D"]:
-    """`(D,)` powers of two; 1 for entries that are always 0, or whose squares overflow.
+    """`(D,)` powers of two; 1 for entries that are always 0, or whose squares over- or underflow.
 
     Args:
       simulator: the simulator.

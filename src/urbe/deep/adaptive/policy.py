@@ -43,8 +43,7 @@ from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.core.keys import as_key
 from urbe.deep.core.networks import q_values
 from urbe.evaluation.adaptation import Step
-from urbe.gym.env_simulator import EnvSimulator
-from urbe.simulators.base import observation_size
+from urbe.simulators.base import Simulator, observation_size
 from urbe.simulators.limits import Recoverable, recover_state
 
 
@@ -280,14 +279,31 @@ def check_sensor(model: BeliefModel, sensor: Sensor) -> None:
     simulator, key = model.simulator, jax.random.key(0)
     state = jax.eval_shape(simulator.start, key, simulator.nominal())
     found = jax.eval_shape(simulator.outcomes, state, jnp.int32(0), simulator.nominal())
-    smooth = isinstance(simulator, Recoverable) and not isinstance(simulator, EnvSimulator)
-    if model.shared or found.probability.shape[0] != 1 or not smooth:
+    if model.shared or found.probability.shape[0] != 1 or not _is_smooth(simulator):
+        outside = "steps outside of JAX, such as those of a Gymnasium environment, cannot be: "
         raise ValueError(
             f"sensor was given for {type(simulator).__name__}, expected None: states are estimated where each member "
             "leads to one successor that follows from parameters and can be differentiated, and the state follows from "
-            "the observation."
+            f"the observation; {outside}simulate them in JAX, or deploy without a sensor, and the noise is learned on "
+            "the way."
         )
     sensor.covariance(observation_size(simulator))
+
+
+def _is_smooth(simulator: Simulator) -> bool:
+    """Whether the successor can be differentiated by the observation."""
+
+    def lead(obs: Array) -> Array:
+        found = simulator.outcomes(recover_state(simulator, obs), jnp.int32(0), simulator.nominal())
+        return simulator.observe(jax.tree.map(lambda leaf: leaf[0], found.state))
+
+    if not isinstance(simulator, Recoverable):
+        return False
+    try:
+        jax.eval_shape(jax.jacfwd(lead), jnp.zeros(observation_size(simulator), jnp.float32))
+    except ValueError:  # a callback, or a state that does not follow from the observation after all
+        return False
+    return True
 
 
 def _no_estimates(n_members: int, size: int) -> Estimates:

@@ -88,8 +88,28 @@ class Session:
             self._predicted = self._members.successors(self._env, decided[0], action)
         return action
 
+    def take(self, action: int) -> int:
+        """States that another action than the agent's was taken after the last `act`, and returns it.
+
+        Call it before the environment steps, as `env.step(session.take(action))`: members predict from its state.
+
+        Raises:
+          ValueError: there was no `act` since the last observation, or the environment has no such action.
+        """
+        if self._acted is None:
+            raise ValueError("take was called before act, expected session.act(observation) first.")
+        first, last = self._spaces.start, self._spaces.start + self._spaces.n_actions - 1
+        if isinstance(action, bool) or not isinstance(action, int | np.integer) or not first <= action <= last:
+            raise ValueError(f"action is {action!r}, expected a whole number from {first} to {last}, as act returns.")
+        self._acted = self._acted[0], int(action) - first
+        if self._members is not None:
+            self._predicted = self._members.successors(self._env, self._acted[0], int(action))
+        return int(action)
+
     def observe(self, reward: float, observation: Any, terminated: bool, truncated: bool = False) -> None:
         """Updates the belief by the outcome of the last action; at the end of an episode, its last observation.
+
+        If another action than the agent's was taken, say so with `take`.
 
         Raises:
           ValueError: there was no action since the last call, or the observation is not one of the environment's.

@@ -19,13 +19,14 @@ from urbe.paper.chapter import Chapter, Scale, drawn_by, highlighted_by
 from urbe.paper.choice import Selection, check_agents, file_name, is_own, own_modules, with_settings
 
 ROVER, EVEN, STATES = "rover", "even rover", "seven states"
-GAIN, LENGTH, ACROBOT, CAR = "gain", "length", "acrobot", "car"
+GAIN, LENGTH, ACROBOT, CAR, PENDULUM = "gain", "length", "acrobot", "car", "inverted pendulum"
 
 ORACLE, NOMINAL, ROBUST, SOFT = "oracle", "nominal", "robust", "soft-robust"
 IDEAL = "planned belief"
 RANDOMISED, STACKED = "domain randomisation", "domain randomisation with history"
 THOMPSON, BELIEF, CAUTIOUS, WARY = "Thompson", "belief", "cautious belief", "pessimistic prior"
 URBE = "URBE over models"
+LEARNING, LEARNING_BELIEF = "nominal, learning on", "belief, learning on"
 
 LEVEL = 0.8
 """The level of the cautious belief: the share of the belief with the lowest values that counts in every step."""
@@ -33,13 +34,17 @@ LEVEL = 0.8
 _LEARNED = (ORACLE, NOMINAL, ROBUST, RANDOMISED, STACKED, THOMPSON, BELIEF)
 
 AGENTS: dict[str, tuple[str, ...]] = {
-    ROVER: (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT, RANDOMISED, STACKED, THOMPSON, BELIEF, CAUTIOUS, WARY),
+    ROVER: (
+        *(ORACLE, IDEAL, NOMINAL, ROBUST, SOFT, RANDOMISED, STACKED, THOMPSON, BELIEF, CAUTIOUS, WARY),
+        *(LEARNING, LEARNING_BELIEF),
+    ),
     EVEN: (ORACLE, IDEAL, NOMINAL, ROBUST, SOFT, RANDOMISED, STACKED, THOMPSON, BELIEF),
     STATES: (ORACLE, NOMINAL, ROBUST, SOFT, RANDOMISED, THOMPSON, URBE, BELIEF),
-    GAIN: _LEARNED,
+    GAIN: (*_LEARNED, LEARNING, LEARNING_BELIEF),
     LENGTH: _LEARNED,
     ACROBOT: _LEARNED,
     CAR: _LEARNED,
+    PENDULUM: _LEARNED,
 }
 """The agents of each domain, in the order of the figures."""
 
@@ -55,16 +60,26 @@ PLANNED: dict[str, tuple[str, ...]] = {
     LENGTH: (ORACLE,),
     ACROBOT: (),
     CAR: (),
+    PENDULUM: (ORACLE,),
 }
 """Agents that are computed exactly, or play with many replicates, so that training seeds do not matter."""
 
 YARDSTICKS = (ORACLE, IDEAL)
 """Benchmarks that agents are measured by, but not compared with."""
 
+LEARNERS = (LEARNING, LEARNING_BELIEF)
+"""Agents that keep on learning while they are deployed. They take long, and live in few worlds only."""
+
+LEARNERS_WORLDS = ("schedule", "slow schedule", "stationary 0.005", "nominal")
+"""These worlds."""
+
 DRAWN = ("drawn prior 1", "drawn prior 2", "drawn prior 3", "drawn prior 4")
 """Worlds whose schedules are drawn from random priors that were held out from every choice."""
 
 LIVES: dict[Scale, int] = {"quick": 16, "medium": 128, "paper": 128}
+
+FEW = 4
+"""Lives of agents that keep on learning, which play one life after the other."""
 
 SEEDS: dict[Scale, int] = {"quick": 5, "medium": 10, "paper": 10}
 """Training seeds, from 0. Settings were chosen on seeds from 100 on."""
@@ -154,7 +169,7 @@ class Row(NamedTuple):
 def _cells(scale: Scale, agents: tuple[str, ...] = (), seeds: int | None = None) -> tuple[AdaptationCell, ...]:
     there = QUICK if scale == "quick" and not agents else AGENTS
     return tuple(
-        AdaptationCell(domain, agent, LIVES[scale], seed, brief=scale == "quick")
+        AdaptationCell(domain, agent, FEW if agent in LEARNERS else LIVES[scale], seed, brief=scale == "quick")
         for domain, known in there.items()
         for agent in (*known, *filter(is_own, agents))
         if not agents or agent in agents

@@ -15,10 +15,13 @@ from urbe.paper.adaptation import (
     CAUTIOUS,
     EVEN,
     GAIN,
+    LEARNING,
+    LEARNING_BELIEF,
     LENGTH,
     LEVEL,
     NOMINAL,
     ORACLE,
+    PENDULUM,
     RANDOMISED,
     ROBUST,
     ROVER,
@@ -33,7 +36,15 @@ from urbe.paper.choice import is_own, load_own
 BENIGN = 0.3
 """Probability that the pessimistic prior gives to members under which travelling pays."""
 
-STEPS = {ROVER: 4_000_000, EVEN: 4_000_000, GAIN: 1_500_000, LENGTH: 1_500_000, ACROBOT: 1_500_000, CAR: 1_500_000}
+STEPS = {
+    ROVER: 4_000_000,
+    EVEN: 4_000_000,
+    GAIN: 1_500_000,
+    LENGTH: 1_500_000,
+    ACROBOT: 1_500_000,
+    CAR: 1_500_000,
+    PENDULUM: 220_000,
+}
 """Environment steps of agents that learn over beliefs.
 
 On Mars Rover, seeds 100 and 101 lost 0.108 and 0.082 per episode on the schedules of `tuning` after a million steps,
@@ -41,7 +52,10 @@ and 0.084 and 0.078 after four (24 lives); the exact plan loses 0.079.
 """
 
 DQN_STEPS = 150_000
-"""Environment steps of agents of the DQN family."""
+"""Environment steps of agents of the DQN family; MuJoCo is slower than the other simulators."""
+
+FEWER = {PENDULUM: 60_000}
+"""The same in domains with fewer steps."""
 
 _TRAVELLING: dict[str, Any] = {"boundary": BOUNDARY, "gap": 0.0}
 _BALANCING: dict[str, Any] = {
@@ -64,22 +78,26 @@ OVER_BELIEFS: dict[str, dict[str, Any]] = {
     LENGTH: _BALANCING,
     ACROBOT: _SWINGING,
     CAR: _SWINGING,
+    PENDULUM: _BALANCING | {"lives": 8, "average": 0.99},
 }
 """Settings that differ from the defaults, by domain."""
 
-DQN = deep.Settings(
-    discount=0.99,
-    learning_rate=1e-3,
-    batch=128,
-    capacity=50_000,
-    warm_up=1_000,
-    train_every=4,
-    double=True,
-    network=deep.Network(hidden=(64, 64)),
-    epsilon=deep.Epsilon(1.0, 0.02, DQN_STEPS // 4),
-    copy=deep.CopyEvery(updates=250),
-    decay=deep.Decay(last=0.05, steps=DQN_STEPS),
-)
+
+def dqn_settings(steps: int) -> deep.Settings:
+    """Settings of agents of the DQN family that learn for this many steps."""
+    return deep.Settings(
+        discount=0.99,
+        learning_rate=1e-3,
+        batch=128,
+        capacity=50_000,
+        warm_up=1_000,
+        train_every=4,
+        double=True,
+        network=deep.Network(hidden=(64, 64)),
+        epsilon=deep.Epsilon(1.0, 0.02, steps // 4),
+        copy=deep.CopyEvery(updates=250),
+        decay=deep.Decay(last=0.05, steps=steps),
+    )
 
 
 def policy_of(domain: str, agent: str, world: Domain, seed: int) -> MemoryPolicy[Any]:
@@ -87,8 +105,13 @@ def policy_of(domain: str, agent: str, world: Domain, seed: int) -> MemoryPolicy
     if is_own(agent):
         own: MemoryPolicy[Any] = load_own(agent)(world, seed)
         return own
+    if agent == LEARNING_BELIEF:
+        return over_beliefs(domain, BELIEF, world, seed).learn(STEPS[domain]).learning_policy()
+    steps = FEWER.get(domain, DQN_STEPS)
+    if agent == LEARNING:
+        return _OF_DQN_FAMILY[NOMINAL](world, seed, dqn_settings(steps)).learn(steps).learning_policy()
     if agent in _OF_DQN_FAMILY:
-        learned: MemoryPolicy[Any] = _OF_DQN_FAMILY[agent](world, seed).learn(DQN_STEPS).memory_policy
+        learned: MemoryPolicy[Any] = _OF_DQN_FAMILY[agent](world, seed, dqn_settings(steps)).learn(steps).memory_policy
         return learned
     return over_beliefs(domain, agent, world, seed).learn(STEPS[domain]).policy
 
@@ -112,11 +135,15 @@ def over_beliefs(domain: str, agent: str, world: Domain, seed: int) -> deep.Adap
     return make(world.simulator, world.members, switching=switching, seed=seed, **changes)
 
 
-_OF_DQN_FAMILY: dict[str, Callable[[Domain, int], deep.DQNAgent]] = {
-    NOMINAL: lambda world, seed: deep.dqn(world.simulator, seed=seed, settings=DQN),
-    ORACLE: lambda world, seed: deep.dqn(world.simulator, seed=seed, settings=DQN),
-    ROBUST: lambda world, seed: deep.robust_dqn(world.simulator, world.members, seed=seed, settings=DQN),
-    RANDOMISED: lambda world, seed: deep.domain_randomised_dqn(world.simulator, world.members, seed=seed, settings=DQN),
-    STACKED: lambda world, seed: deep.stacked_dqn(world.simulator, world.members, seed=seed, settings=DQN),
+_OF_DQN_FAMILY: dict[str, Callable[[Domain, int, deep.Settings], deep.DQNAgent]] = {
+    NOMINAL: lambda world, seed, settings: deep.dqn(world.simulator, seed=seed, settings=settings),
+    ORACLE: lambda world, seed, settings: deep.dqn(world.simulator, seed=seed, settings=settings),
+    ROBUST: lambda world, seed, settings: deep.robust_dqn(world.simulator, world.members, seed=seed, settings=settings),
+    RANDOMISED: lambda world, seed, settings: deep.domain_randomised_dqn(
+        world.simulator, world.members, seed=seed, settings=settings
+    ),
+    STACKED: lambda world, seed, settings: deep.stacked_dqn(
+        world.simulator, world.members, seed=seed, settings=settings
+    ),
 }
 """The oracle among them is deployed in a mirrored domain, where it need not know which way the motor turns."""

@@ -9,9 +9,10 @@ import numpy as np
 
 from urbe import rng
 from urbe.belief import Switching
-from urbe.paper.adaptation import ACROBOT, CAR, DRAWN, EVEN, GAIN, LENGTH, ROVER, STATES
+from urbe.paper.adaptation import ACROBOT, CAR, DRAWN, EVEN, GAIN, LENGTH, PENDULUM, ROVER, STATES
 from urbe.paper.adaptation.journeys import Journeys
-from urbe.paper.adaptation.members import FAILURES, GAINS, GAMBLES, LENGTHS, SWINGS
+from urbe.paper.adaptation.members import FAILURES, GAINS, GAMBLES, GRAVITIES, LENGTHS, SWINGS
+from urbe.paper.adaptation.pendulum import Pendulum
 from urbe.paper.adaptation.tuning import CHOSEN
 from urbe.paper.adaptation.worlds import (
     PHASE,
@@ -31,6 +32,7 @@ from urbe.simulators import (
     LogUniform,
     MarsRover,
     MountainCar,
+    RandomJumps,
     RandomMember,
     SevenStates,
     SevenStatesParams,
@@ -174,6 +176,39 @@ def _swinging(simulator: Any, name: str) -> Domain:
     return Domain(simulator, members, INFORMED, gain_of, unit, worlds, mirrored=True)
 
 
+def inverted_pendulum() -> Domain:
+    """MuJoCo's InvertedPendulum, whose gravity and pole mass change; in the members they are in proportion.
+
+    In jumps they change independently and in the drawn schedules only gravity does, so the set is wrong there.
+    """
+    simulator = Pendulum()
+    base, name, episodes, life = simulator.nominal(), "gravity", 4, 16
+    per_gravity = float(base.pole_mass) / float(base.gravity)
+
+    def held(*points: tuple[float, float]) -> World:
+        each = tuple((episodes, base._replace(gravity=g, pole_mass=mass)) for g, mass in points)
+        return World(StepChange(each), episodes * len(each), (episodes,) * len(each))
+
+    def in_proportion(*gravities: float) -> World:
+        return held(*((g, per_gravity * g) for g in gravities))
+
+    low, high = GRAVITIES[0], GRAVITIES[-1]
+    masses = (per_gravity * low, per_gravity * high)
+    either = {name: LogUniform(low, high), "pole_mass": LogUniform(*masses)}
+    worlds = {
+        "schedule": in_proportion(9.81, 23.0, 5.0, 30.0),
+        "nominal": same(base, name, float(base.gravity), 2 * episodes),
+        "between members": in_proportion(12.0, 20.0, 3.5, 27.0),
+        "outside the set": held((30.0, 1.0), (2.5, 15.0)),
+        "drift": World(Drift(base, {name: (low, high), "pole_mass": masses}, life), life),
+        "jumps": World(RandomJumps(base, either, 0.1), life),
+        **drawn(base, name, 2.0, 35.0, life, 0.1),
+    }
+    gravities = jnp.asarray(GRAVITIES, jnp.float32)
+    members = UncertaintySet(base._replace(gravity=gravities, pole_mass=jnp.float32(per_gravity) * gravities), 1)
+    return Domain(simulator, members, INFORMED, (name, "gravity"), 1.0, worlds)
+
+
 def _either_way(base: Any, name: str, unit: float, least: float, most: float) -> dict[str, World]:
     """Worlds that jump at random times among ten values drawn from log-uniform sizes; signs are drawn with them."""
     found = {}
@@ -194,5 +229,6 @@ DOMAINS = {
     LENGTH: length,
     ACROBOT: acrobot,
     CAR: car,
+    PENDULUM: inverted_pendulum,
 }
 """The domains by name; made on request, since members are JAX arrays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urbe.paper.adaptation import ACROBOT, CAR, EVEN, GAIN, LENGTH, ROVER, STATES
+from urbe.paper.adaptation import ACROBOT, CAR, EVEN, GAIN, LENGTH, PENDULUM, ROVER, STATES
 
 FAILURES = (0.002, 0.005, 0.01, 0.02, 0.03, 0.045, 0.06, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8)
 """Failure probabilities of the rover: about evenly spaced in logarithm, around 0.054, above which waiting is better."""
@@ -19,6 +19,9 @@ SWINGS = (-1.2, -1.0, -0.8, 0.8, 1.0, 1.2)
 GAMBLES = (0.001, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9)
 """Success probabilities of a gamble of the seven states, on both sides of 0.14, the reward of the safe action."""
 
+GRAVITIES = (2.5, 9.81, 16.0, 23.0, 30.0)
+"""Gravities, in metres per square second; the mass of the pole is in proportion to them."""
+
 MEMBERS: dict[str, tuple[float, ...]] = {
     ROVER: FAILURES,
     EVEN: FAILURES,
@@ -27,5 +30,6 @@ MEMBERS: dict[str, tuple[float, ...]] = {
     LENGTH: LENGTHS,
     ACROBOT: SWINGS,
     CAR: SWINGS,
+    PENDULUM: GRAVITIES,
 }
 """The members by domain, in the units of its axes."""

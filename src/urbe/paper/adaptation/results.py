@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from urbe.paper.adaptation import ORACLE, YARDSTICKS
+from urbe.paper.adaptation import LEARNERS, ORACLE, YARDSTICKS
 from urbe.paper.results import Results
 from urbe.statistics import relative_regret
 from urbe.types import FloatArray
@@ -24,8 +24,8 @@ def of_phases(results: Results, agent: str, world: str, metric: str) -> FloatArr
 
 
 def agents_of(results: Results) -> list[str]:
-    """The agents in the results, without yardsticks."""
-    return [agent for agent in results.unique("agent") if agent not in YARDSTICKS]
+    """The agents in the results without yardsticks, and without those that live in few worlds."""
+    return [agent for agent in results.unique("agent") if agent not in (*YARDSTICKS, *LEARNERS)]
 
 
 def worlds_of(results: Results) -> list[str]:

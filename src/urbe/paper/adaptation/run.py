@@ -11,6 +11,8 @@ import numpy as np
 from urbe.paper.adaptation import (
     BELIEF,
     IDEAL,
+    LEARNERS,
+    LEARNERS_WORLDS,
     NOMINAL,
     ORACLE,
     PLANNED,
@@ -65,7 +67,14 @@ def _deployed(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
         if cell.agent == ORACLE:
             assert domain.mirrored  # it reverses its actions where the motor is reversed: to it all motors are alike
             held = jax.tree.map(jnp.abs, held)
-        found = deploy_lives(policy, domain.simulator, held, seed=WORLD_SEED + k, observation_noise=world.noise)
+        found = deploy_lives(
+            policy,
+            domain.simulator,
+            held,
+            seed=WORLD_SEED + k,
+            observation_noise=world.noise,
+            in_turn=cell.agent in LEARNERS,
+        )
         yield from _measured(cell, name, world, found.episode_return)
         yield _row(cell, name, "ended", float(found.terminated.mean()))
         if k == 0 and cell.seed == 0 and cell.agent == BELIEF:
@@ -75,7 +84,7 @@ def _deployed(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
 def _worlds(cell: AdaptationCell, domain: Domain) -> Iterator[tuple[int, str, World]]:
     """Number, name and description of the worlds of a cell."""
     for k, (name, world) in enumerate(domain.worlds.items()):
-        if name in QUICK_WORLDS or not cell.brief:
+        if name in (LEARNERS_WORLDS if cell.agent in LEARNERS else QUICK_WORLDS if cell.brief else domain.worlds):
             yield k, name, world
 
 
