@@ -24,6 +24,7 @@ from oracles.high_precision.numbers import D, digits_right, tolerance
 from oracles.high_precision.sets import Oracle
 from oracles.high_precision.shared import Shared, SharedOracle
 from urbe import MDP, Solution
+from urbe.ambiguity.coupled import moments
 from urbe.ambiguity.operator import PolicyRows
 from urbe.solvers.solve import given_policy
 
@@ -138,7 +139,8 @@ def _check_stationary(mdp: MDP, set_: Any, oracle: Any, solution: Solution, weig
     truth = enclosed(problem_of(mdp, oracle, weights), start, _duration(mdp))
     found = _bounds(solution.lower, solution.upper, solution.value, truth)
     searched = SEARCHED * (mdp.rows.longest + 40) if isinstance(oracle, SharedOracle) else 0
-    allowed = max(ROUNDINGS, searched) * _size(mdp, solution) / 2**53 + D("1e-300")
+    proven = 32 * _accuracy(set_, D(0))  # four times the error of two sweeps, each of twice the accuracy, on both sides
+    allowed = max(max(ROUNDINGS, searched) / D(2) ** 53, proven) * _size(mdp, solution) + D("1e-300")
     if "rounding" in solution.status and D(solution.gap) > allowed:
         found.append(f"the bounds are {solution.gap:.3g} apart, which rounding does not explain")
     if found:
@@ -250,6 +252,9 @@ def _certificates(
         if np.isfinite(moved["lower"]).all() and np.isfinite(moved["upper"]).all():
             found += _rejected(mdp, given, replace(solution, **moved), what)
     found += _kernel_tampered(mdp, given, oracle, solution, weights, shift, rng)
+    (other,) = rng.spawn(1)
+    if other.random() < 0.3:
+        found += _others_tampered(mdp, given, solution, 2.0 * shift, other)
     if weights is None and rng.random() < 0.5:
         found += _policy_tampered(mdp, given, oracle, solution, shift, rng)
     return found
@@ -272,7 +277,7 @@ def _one_step(mdp: MDP, given: Any, oracle: Any, solution: Solution) -> list[str
         highest = _steps(Rectangular(mdp, answer, chosen), solution.upper)
     largest = max(D(float(x)) for x in np.abs([solution.lower, solution.upper]).max(axis=1))
     size = D(mdp.rows.largest_reward) + D(mdp.discount) * largest
-    loose, rounding = LOOSE * size + D("1e-300"), size * tolerance(STEP_DIGITS)
+    loose, rounding = _accuracy(given, LOOSE) * size + D("1e-300"), size * tolerance(STEP_DIGITS)
     found = []
     for s, (fall, rise, least, most) in enumerate(zip(falls, rises, lowest, highest, strict=True)):
         if fall is None or rise is None or least is None or most is None:
@@ -341,8 +346,39 @@ def _policy_tampered(mdp: MDP, given: Any, oracle: Any, solution: Solution, shif
 
 
 def _rejected(mdp: MDP, set_: Any, tampered: Solution, what: str) -> list[str]:
+    """A sentence if a certificate does not notice bounds, kernel or policy; what it says of q and status aside."""
     proof = urbe.certify(tampered, mdp, urbe.Exact() if set_ is None else set_)
-    return [f"certify accepts a wrong solution: {what}"] if proof.holds else []
+    noticed = [failure for failure in proof.failures if not failure.startswith(("q of", "Step", "the status"))]
+    return [] if noticed else [f"certify accepts a wrong solution: {what}"]
+
+
+def _others_tampered(mdp: MDP, given: Any, solution: Solution, shift: float, rng: Generator) -> list[str]:
+    """One action value moved by more than the gap, and a status that does not fit the bounds."""
+    found = []
+    if not solution.status.startswith(("Solved", "Stopped", "Gave up")):
+        found.append(f"the status begins with {solution.status[:20]!r}")
+    lying = replace(solution, status="Solved: the bounds are within 1e-309 of each other in every state.")
+    for what, lie in (
+        ("another status", lying),
+        ("converged the other way round", replace(solution, converged=not solution.converged)),
+    ):
+        if urbe.certify(lie, mdp, given).holds:
+            found.append(f"certify accepts a wrong solution: {what}")
+    q, k = solution.q.copy(), int(rng.integers(mdp.n_rows))
+    at = (..., int(mdp.row_state[k]), int(mdp.action[k]))
+    q[at] += shift * rng.choice([-1.0, 1.0])
+    proof = urbe.certify(replace(solution, q=q), mdp, given)
+    if "q" in proof.unchecked:
+        if not isinstance(given, urbe.SRectangular):
+            found.append("certify does not check q")
+    elif proof.holds:
+        found.append(f"certify accepts a wrong solution: q[{at[1]}, {at[2]}] moved by {shift:.3g}")
+    return found
+
+
+def _accuracy(set_: Any, usual: D) -> D:
+    """What a linear program in double precision proves, or the accuracy of all other sets."""
+    return D(moments.ACCURACY) if isinstance(set_, urbe.MomentSet) else usual
 
 
 def _slack(mdp: MDP, solution: Solution) -> D:

@@ -142,7 +142,7 @@ class StateOperator:
             if not outside.any():
                 above = proofs.under_kernel(rows, mdp.discount, kernel, np.maximum(excess, 0.0), radius)
             found = proofs.RowEvidence(above, proofs.unproven(mdp.n_rows, -1.0), excess, outside)
-        return proofs.over_rows(mdp, found, optimal)._replace(below=self._lagrangian())
+        return proofs.over_rows(mdp, found, optimal)._replace(below=self._lagrangian(), rows=None)
 
     def clock(self) -> Operator:
         """Returns the clock of the rectangular set, which contains this one."""
