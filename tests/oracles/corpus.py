@@ -78,14 +78,36 @@ def case(family: str, seed: int) -> Case:
     return Case(mdp, urbe.Optimistic(set_) if name != family else set_, rng)
 
 
+class Verdict(NamedTuple):
+    """What is wrong with a solution, one sentence each, and whether the truth is enclosed more closely than its gap."""
+
+    found: list[str]
+    decided: bool = True
+
+
+def verdict(family: str, seed: int) -> Verdict:
+    """What is wrong with the solution of one model, and whether the oracle could tell."""
+    drawn = case(family, seed)
+    return examined_long(drawn.mdp, drawn.set_) if family.startswith("long ") else examined(drawn)
+
+
 def violations(family: str, seed: int) -> list[str]:
     """What is wrong with the solution of one model."""
-    drawn = case(family, seed)
-    return check_long(drawn.mdp, drawn.set_) if family.startswith("long ") else check(drawn)
+    return verdict(family, seed).found
 
 
-def check(drawn: Case, digits: int = DIGITS) -> list[str]:
+def check(drawn: Case) -> list[str]:
     """What is wrong with the solution of a model, one sentence each."""
+    return examined(drawn).found
+
+
+def check_long(mdp: MDP, set_: Any) -> list[str]:
+    """What is wrong with the solution of a model with one long row."""
+    return examined_long(mdp, set_).found
+
+
+def examined(drawn: Case, digits: int = DIGITS) -> Verdict:
+    """Solves a model, and holds every claim to the oracle."""
     mdp, set_, rng = drawn
     with digits_right(digits), np.errstate(all="ignore"):
         oracle = SharedOracle(mdp, set_) if isinstance(set_, urbe.SRectangular) else oracle_of(mdp, set_)
@@ -134,9 +156,21 @@ def _random_policy(rng: Generator, mdp: MDP) -> np.ndarray:
     return weights
 
 
-def _check_stationary(mdp: MDP, set_: Any, oracle: Any, solution: Solution, weights: Any, rng: Generator) -> list[str]:
+def _check_stationary(mdp: MDP, set_: Any, oracle: Any, solution: Solution, weights: Any, rng: Generator) -> Verdict:
     start = solution.value if np.isfinite(solution.value).all() else None
     truth = enclosed(problem_of(mdp, oracle, weights), start, _duration(mdp))
+    found = _against(truth, mdp, set_, oracle, solution, weights, rng)
+    return Verdict(found, _decided(truth, solution.gap))
+
+
+def _decided(truth: Enclosure, gap: float) -> bool:
+    return all(high - low <= D(gap) for low, high in zip(truth.low, truth.high, strict=True))
+
+
+def _against(
+    truth: Enclosure, mdp: MDP, set_: Any, oracle: Any, solution: Solution, weights: Any, rng: Generator
+) -> list[str]:
+    start = solution.value if np.isfinite(solution.value).all() else None
     found = _bounds(solution.lower, solution.upper, solution.value, truth)
     searched = SEARCHED * (mdp.rows.longest + 40) if isinstance(oracle, SharedOracle) else 0
     proven = 32 * _accuracy(set_, D(0))  # four times the error of two sweeps, each of twice the accuracy, on both sides
@@ -164,7 +198,7 @@ def _check_stationary(mdp: MDP, set_: Any, oracle: Any, solution: Solution, weig
     return found
 
 
-def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int) -> list[str]:
+def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int) -> Verdict:
     solution = urbe.solve(mdp, set_, urbe.BackwardInduction(horizon))
     truths = over_horizon(problem_of(mdp, oracle), horizon)
     found = []
@@ -185,7 +219,7 @@ def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int) -> list[str]:
         shift = 3.0 * (solution.gap + 4.0 * proof.tolerance) + 1e-320
         found += _rejected(mdp, set_, replace(solution, lower=solution.lower + shift), "lower bounds raised")
         found += _rejected(mdp, set_, replace(solution, upper=solution.upper - shift), "upper bounds lowered")
-    return found
+    return Verdict(found, all(_decided(truth, solution.gap) for truth in truths))
 
 
 def _bounds(lower: np.ndarray, upper: np.ndarray, value: np.ndarray, truth: Enclosure) -> list[str]:
@@ -397,8 +431,8 @@ def _duration(mdp: MDP) -> D | None:
     return D(mdp.n_states) * 2 if mdp.discount == 1.0 else None
 
 
-def check_long(mdp: MDP, set_: Any) -> list[str]:
-    """As `check`, of a model with one long row whose successors all end at once: the row problem decides.
+def examined_long(mdp: MDP, set_: Any) -> Verdict:
+    """As `examined`, of a model with one long row whose successors all end at once: the row problem decides.
 
     The states after the first have known values, so that state 0 takes one row problem instead of a linear system.
     """
@@ -422,4 +456,5 @@ def check_long(mdp: MDP, set_: Any) -> list[str]:
         proof = urbe.certify(solution, mdp, set_)
         if not proof.holds:
             found.append(f"certify rejects a right solution: {proof}")
-        return found + _bounds(proof.lower[:1], proof.upper[:1], solution.value[:1], truth)
+        found += _bounds(proof.lower[:1], proof.upper[:1], solution.value[:1], truth)
+        return Verdict(found, _decided(truth, solution.gap))

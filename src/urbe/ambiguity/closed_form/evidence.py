@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from urbe.ambiguity import evidence as proofs
@@ -48,7 +50,9 @@ def evidence(
     return found._replace(below=below, rows=None) if shared else found
 
 
-def _penalised(mdp: MDP, nature: NormNature, v: FloatArray) -> tuple[proofs.Extended, proofs.Extended, proofs.Extended]:
+def _penalised(
+    mdp: MDP, nature: NormNature, v: FloatArray
+) -> tuple[proofs.Extended, proofs.Extended, np.floating[Any]]:
     """`(R,)` Q and w with every kappa bounded by ||z - c||_q at one c for each row, and the rounding of both."""
     rows = nature.rows
     z = np.longdouble(nature.discount) * v.astype(np.longdouble)[rows.successor]

@@ -98,7 +98,8 @@ class Block:
         d *= _factor(np.abs(d).sum(axis=1), self.radius * mu[:, 0])[:, None]
         d *= _factor(np.abs(d).sum(axis=0), np.full(k, self.deviation)).min()
         moved = d.sum(axis=0)
-        return p + moved * _factor(np.abs(moved), np.full(k, self.mean_error)).min()
+        mean: Extended = p + moved * _factor(np.abs(moved), np.full(k, self.mean_error)).min()
+        return mean
 
     def nearest(self, q: FloatArray) -> Extended:
         """`(K,)` the mean of a feasible distribution with about the least max_j |q_j - mean_j|."""
