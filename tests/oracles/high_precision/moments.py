@@ -42,7 +42,9 @@ def moments(mdp: Any, set_: Any) -> Oracle:
 
 def _least(p: list[D], z: list[D], mu: list[D], radius: list[D], mean_error: D, deviation: D) -> Answer:
     low, high, k = min(z), max(z), len(p)
-    unit = high - low or D(1)
+    unit = high - low
+    if not unit:
+        return Answer(low, low, p)
     y = [(x - low) / unit for x in z]
     shells = [(m, r) for m, r in zip(mu, radius, strict=True) if m]
     n = 2 * k * len(shells)
