@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -61,12 +62,13 @@ def pytest_terminal_summary(terminalreporter):
         for report in reports:
             for key, value in getattr(report, "user_properties", ()):
                 if key == "corpus" and report.when == "call":
-                    family, models, wrong = value
-                    total = counts.setdefault(family, [0, 0])
-                    total[0] += models
-                    total[1] += wrong
+                    family, *numbers = value
+                    known = counts.get(family, [0, 0, 0])
+                    counts[family] = [a + b for a, b in zip_longest(known, numbers, fillvalue=0)]
     if counts:
         terminalreporter.section("models against the high-precision oracle")
-        for family, (models, wrong) in sorted(counts.items()):
-            terminalreporter.line(f"{family:>40}: {models:6d} models, {wrong} with violations")
-        terminalreporter.line(f"{'all':>40}: {sum(models for models, _ in counts.values()):6d} models")
+        for family, (models, wrong, undecided) in sorted(counts.items()):
+            left = f", {undecided} undecided" if undecided else ""
+            terminalreporter.line(f"{family:>40}: {models:6d} models, {wrong} with violations{left}")
+        models, _, undecided = (sum(column) for column in zip(*counts.values(), strict=True))
+        terminalreporter.line(f"{'all':>40}: {models:6d} models, {undecided} undecided")

@@ -92,7 +92,7 @@ def test_the_oracle_brackets_itself_to_sixty_digits(name):
 @pytest.mark.parametrize("curve", [curves.L1, curves.L2, curves.LInf, curves.Kl])
 def test_the_oracle_of_shared_budgets_brackets_itself(curve):
     rng = np.random.default_rng(5)
-    for budget in (0.0, 5e-324, 1e-16, 1e-8, 1e-3, 0.1, 0.5, 1.0, 2.0, 40.0):
+    for budget in (0.0, 5e-324, 1e-16, 1e-8, 1e-3, 0.1, 0.5, 1.0, 2.0, 40.0, 1e-80):
         lengths = rng.integers(1, 6, int(rng.integers(1, 4)))
         with digits_right(30):
             p = {k: rescaled([D(float(x)) for x in adversarial.weights(rng, n)]) for k, n in enumerate(lengths)}
@@ -106,6 +106,12 @@ def test_the_oracle_of_shared_budgets_brackets_itself(curve):
             least, most, _ = shared.evaluated(taken, {k: z[k] for k in policy}, policy, D(budget), curve)
             assert 0 <= most - least <= slack
             assert abs(least - low) <= slack
+
+
+def test_the_oracle_knows_values_of_zero_exactly():
+    p, z = {0: [D("0.5"), D("0.5")], 1: [D(1)]}, {0: [D(0), D(0)], 1: [D(0)]}
+    assert shared.improved(p, z, D(1), curves.Kl)[:2] == (0, 0)
+    assert shared.evaluated(p, z, {0: D("0.5"), 1: D("0.5")}, D(1), curves.Kl)[:2] == (0, 0)
 
 
 def test_the_oracle_agrees_with_closed_forms():

@@ -242,3 +242,12 @@ def test_policy_system_is_its_own_newton_step():
         v = np.random.default_rng(0).normal(size=5)
         system = facing.linear_system(v)
         np.testing.assert_allclose(system.reward + 0.9 * (system.matrix @ v), facing.apply(v)[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-318, 1e-310, 1.0, 1e300])
+@pytest.mark.parametrize("norm", NORMS)
+def test_kernels_keep_their_mass_at_values_of_any_size(norm, size):
+    mdp = urbe.MDP.from_dense(np.full((3, 1, 3), 1.0 / 3.0), 0.0, discount=0.9)
+    operator = urbe.TwiceRegularised(0.2, norm=norm).operator(mdp)
+    kernel = operator.kernel(size * np.array([0.0, 1.0, 2.7]), PolicyRows(np.arange(3)))
+    assert kernel.row_sums(kernel.probability) == pytest.approx(np.ones(3), abs=1e-15)

@@ -1,5 +1,7 @@
 """Wasserstein balls, on the row's successors and on all states, against the transport program."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -164,3 +166,13 @@ def test_any_state_needs_every_reward():
     mdp = MDP.from_dense([[[1.0, 0.0]], [[0.5, 0.5]]], np.arange(4.0).reshape(2, 1, 2), discount=0.9)
     with pytest.raises(ValueError, match=r"state 0, action 0 lists 1 of 2.*keep_zeros=True"):
         WassersteinBall(0.1, trivial(2), "all").bind(mdp)
+
+
+def test_rounding_that_moves_mass_is_no_excess_whatever_the_radius():
+    """Mass moves at no cost between states that coincide; what little moves at a cost is rounding."""
+    p = [float.fromhex(x) for x in ("0x1.328aca37d9507p-30", "0x1.a36acd4df398dp-1", "0x1.57191eca13161p-3",
+                                    "0x1.b3babd7cd1da3p-7", "0x1.eb31609883848p-48")]  # fmt: skip
+    q = [p[1], 0.0, 0.0, float.fromhex("0x1.b3babfe1e8644p-7"), p[2]]
+    metric = [[0, 0, 1, 0, 1], [0, 0, 1, 1, 0], [1, 1, 0, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 0, 0]]
+    nature = WassersteinBall(5e-324, metric).bind(MDP.from_dense(np.tile(p, (5, 1, 1)), 0.0, discount=0.5))
+    assert (nature.excess(replace(nature.rows, probability=np.tile(q, 5))) <= 0.0).all()

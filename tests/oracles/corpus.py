@@ -24,6 +24,7 @@ from oracles.high_precision.numbers import D, digits_right, tolerance
 from oracles.high_precision.sets import Oracle
 from oracles.high_precision.shared import Shared, SharedOracle
 from urbe import MDP, Solution
+from urbe.ambiguity.coupled import moments
 from urbe.ambiguity.operator import PolicyRows
 from urbe.solvers.solve import given_policy
 
@@ -33,8 +34,18 @@ DIGITS = 60
 OUTSIDE = D("1e-10")
 """How far rounding may leave a kernel outside its set, relative to 1 + radius."""
 
-ROUNDINGS = D(1000)
+ROUNDINGS = 1000
 """Units of 2^-53 (max |r| + max |v|) for each step, within which bounds meet where rounding stops the solver."""
+
+SEARCHED = 64
+"""The same for each successor where the actions of a state share a budget, and for 40 more.
+
+Searches stop at a gap of (n + 32) 2^-51 max |z|, and the same is allowed for rounding: 8 (n + 32) units of a sweep, and
+a few more for sums. The solver stops at four times what that accounts for, on both sides of the value.
+"""
+
+FAINT = (5e-324, 1e-320, 1e-308, 1e-160, 2.0**-60)
+"""Probabilities of actions that a policy hardly takes."""
 
 STEP_DIGITS = 30
 """Of one step of a certificate, whose own arithmetic has 19."""
@@ -67,14 +78,36 @@ def case(family: str, seed: int) -> Case:
     return Case(mdp, urbe.Optimistic(set_) if name != family else set_, rng)
 
 
+class Verdict(NamedTuple):
+    """What is wrong with a solution, one sentence each, and whether the truth is enclosed more closely than its gap."""
+
+    found: list[str]
+    decided: bool = True
+
+
+def verdict(family: str, seed: int) -> Verdict:
+    """What is wrong with the solution of one model, and whether the oracle could tell."""
+    drawn = case(family, seed)
+    return examined_long(drawn.mdp, drawn.set_) if family.startswith("long ") else examined(drawn)
+
+
 def violations(family: str, seed: int) -> list[str]:
     """What is wrong with the solution of one model."""
-    drawn = case(family, seed)
-    return check_long(drawn.mdp, drawn.set_) if family.startswith("long ") else check(drawn)
+    return verdict(family, seed).found
 
 
-def check(drawn: Case, digits: int = DIGITS) -> list[str]:
+def check(drawn: Case) -> list[str]:
     """What is wrong with the solution of a model, one sentence each."""
+    return examined(drawn).found
+
+
+def check_long(mdp: MDP, set_: Any) -> list[str]:
+    """What is wrong with the solution of a model with one long row."""
+    return examined_long(mdp, set_).found
+
+
+def examined(drawn: Case, digits: int = DIGITS) -> Verdict:
+    """Solves a model, and holds every claim to the oracle."""
     mdp, set_, rng = drawn
     with digits_right(digits), np.errstate(all="ignore"):
         oracle = SharedOracle(mdp, set_) if isinstance(set_, urbe.SRectangular) else oracle_of(mdp, set_)
@@ -111,20 +144,38 @@ def _solution(mdp: MDP, set_: Any, weights: Any, rng: Generator, other_methods: 
 
 
 def _random_policy(rng: Generator, mdp: MDP) -> np.ndarray:
-    """`(R,)` probabilities of rows: multiples of 1/8, so that they sum to one exactly."""
+    """`(R,)` probabilities of rows: multiples of 1/8, sometimes with others that are too small to change a sum."""
     weights = np.zeros(mdp.n_rows)
     for s in range(mdp.n_states):
         first, last = mdp.row_start[s : s + 2]
         for _ in range(8 if last > first else 0):
             weights[rng.integers(first, last)] += 0.125
+    (faint,) = rng.spawn(1)
+    if faint.random() < 0.5:
+        weights = np.where(weights > 0.0, weights, faint.choice([0.0, *FAINT], mdp.n_rows))
     return weights
 
 
-def _check_stationary(mdp: MDP, set_: Any, oracle: Any, solution: Solution, weights: Any, rng: Generator) -> list[str]:
+def _check_stationary(mdp: MDP, set_: Any, oracle: Any, solution: Solution, weights: Any, rng: Generator) -> Verdict:
     start = solution.value if np.isfinite(solution.value).all() else None
     truth = enclosed(problem_of(mdp, oracle, weights), start, _duration(mdp))
+    found = _against(truth, mdp, set_, oracle, solution, weights, rng)
+    return Verdict(found, _decided(truth, solution.gap))
+
+
+def _decided(truth: Enclosure, gap: float) -> bool:
+    return all(high - low <= D(gap) for low, high in zip(truth.low, truth.high, strict=True))
+
+
+def _against(
+    truth: Enclosure, mdp: MDP, set_: Any, oracle: Any, solution: Solution, weights: Any, rng: Generator
+) -> list[str]:
+    start = solution.value if np.isfinite(solution.value).all() else None
     found = _bounds(solution.lower, solution.upper, solution.value, truth)
-    if "rounding" in solution.status and D(solution.gap) > ROUNDINGS * _size(mdp, solution) / 2**53 + D("1e-300"):
+    searched = SEARCHED * (mdp.rows.longest + 40) if isinstance(oracle, SharedOracle) else 0
+    proven = 32 * _accuracy(set_, D(0))  # four times the error of two sweeps, each of twice the accuracy, on both sides
+    allowed = max(max(ROUNDINGS, searched) / D(2) ** 53, proven) * _size(mdp, solution) + D("1e-300")
+    if "rounding" in solution.status and D(solution.gap) > allowed:
         found.append(f"the bounds are {solution.gap:.3g} apart, which rounding does not explain")
     if found:
         return found
@@ -147,7 +198,7 @@ def _check_stationary(mdp: MDP, set_: Any, oracle: Any, solution: Solution, weig
     return found
 
 
-def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int) -> list[str]:
+def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int) -> Verdict:
     solution = urbe.solve(mdp, set_, urbe.BackwardInduction(horizon))
     truths = over_horizon(problem_of(mdp, oracle), horizon)
     found = []
@@ -168,7 +219,7 @@ def _check_horizon(mdp: MDP, set_: Any, oracle: Any, horizon: int) -> list[str]:
         shift = 3.0 * (solution.gap + 4.0 * proof.tolerance) + 1e-320
         found += _rejected(mdp, set_, replace(solution, lower=solution.lower + shift), "lower bounds raised")
         found += _rejected(mdp, set_, replace(solution, upper=solution.upper - shift), "upper bounds lowered")
-    return found
+    return Verdict(found, all(_decided(truth, solution.gap) for truth in truths))
 
 
 def _bounds(lower: np.ndarray, upper: np.ndarray, value: np.ndarray, truth: Enclosure) -> list[str]:
@@ -235,6 +286,9 @@ def _certificates(
         if np.isfinite(moved["lower"]).all() and np.isfinite(moved["upper"]).all():
             found += _rejected(mdp, given, replace(solution, **moved), what)
     found += _kernel_tampered(mdp, given, oracle, solution, weights, shift, rng)
+    (other,) = rng.spawn(1)
+    if other.random() < 0.3:
+        found += _others_tampered(mdp, given, solution, 2.0 * shift, other)
     if weights is None and rng.random() < 0.5:
         found += _policy_tampered(mdp, given, oracle, solution, shift, rng)
     return found
@@ -257,7 +311,7 @@ def _one_step(mdp: MDP, given: Any, oracle: Any, solution: Solution) -> list[str
         highest = _steps(Rectangular(mdp, answer, chosen), solution.upper)
     largest = max(D(float(x)) for x in np.abs([solution.lower, solution.upper]).max(axis=1))
     size = D(mdp.rows.largest_reward) + D(mdp.discount) * largest
-    loose, rounding = LOOSE * size + D("1e-300"), size * tolerance(STEP_DIGITS)
+    loose, rounding = _accuracy(given, LOOSE) * size + D("1e-300"), size * tolerance(STEP_DIGITS)
     found = []
     for s, (fall, rise, least, most) in enumerate(zip(falls, rises, lowest, highest, strict=True)):
         if fall is None or rise is None or least is None or most is None:
@@ -326,8 +380,39 @@ def _policy_tampered(mdp: MDP, given: Any, oracle: Any, solution: Solution, shif
 
 
 def _rejected(mdp: MDP, set_: Any, tampered: Solution, what: str) -> list[str]:
+    """A sentence if a certificate does not notice bounds, kernel or policy; what it says of q and status aside."""
     proof = urbe.certify(tampered, mdp, urbe.Exact() if set_ is None else set_)
-    return [f"certify accepts a wrong solution: {what}"] if proof.holds else []
+    noticed = [failure for failure in proof.failures if not failure.startswith(("q of", "Step", "the status"))]
+    return [] if noticed else [f"certify accepts a wrong solution: {what}"]
+
+
+def _others_tampered(mdp: MDP, given: Any, solution: Solution, shift: float, rng: Generator) -> list[str]:
+    """One action value moved by more than the gap, and a status that does not fit the bounds."""
+    found = []
+    if not solution.status.startswith(("Solved", "Stopped", "Gave up")):
+        found.append(f"the status begins with {solution.status[:20]!r}")
+    lying = replace(solution, status="Solved: the bounds are within 1e-309 of each other in every state.")
+    for what, lie in (
+        ("another status", lying),
+        ("converged the other way round", replace(solution, converged=not solution.converged)),
+    ):
+        if urbe.certify(lie, mdp, given).holds:
+            found.append(f"certify accepts a wrong solution: {what}")
+    q, k = solution.q.copy(), int(rng.integers(mdp.n_rows))
+    at = (..., int(mdp.row_state[k]), int(mdp.action[k]))
+    q[at] += shift * rng.choice([-1.0, 1.0])
+    proof = urbe.certify(replace(solution, q=q), mdp, given)
+    if "q" in proof.unchecked:
+        if not isinstance(given, urbe.SRectangular):
+            found.append("certify does not check q")
+    elif proof.holds:
+        found.append(f"certify accepts a wrong solution: q[{at[1]}, {at[2]}] moved by {shift:.3g}")
+    return found
+
+
+def _accuracy(set_: Any, usual: D) -> D:
+    """What a linear program in double precision proves, or the accuracy of all other sets."""
+    return D(moments.ACCURACY) if isinstance(set_, urbe.MomentSet) else usual
 
 
 def _slack(mdp: MDP, solution: Solution) -> D:
@@ -346,8 +431,8 @@ def _duration(mdp: MDP) -> D | None:
     return D(mdp.n_states) * 2 if mdp.discount == 1.0 else None
 
 
-def check_long(mdp: MDP, set_: Any) -> list[str]:
-    """As `check`, of a model with one long row whose successors all end at once: the row problem decides.
+def examined_long(mdp: MDP, set_: Any) -> Verdict:
+    """As `examined`, of a model with one long row whose successors all end at once: the row problem decides.
 
     The states after the first have known values, so that state 0 takes one row problem instead of a linear system.
     """
@@ -371,4 +456,5 @@ def check_long(mdp: MDP, set_: Any) -> list[str]:
         proof = urbe.certify(solution, mdp, set_)
         if not proof.holds:
             found.append(f"certify rejects a right solution: {proof}")
-        return found + _bounds(proof.lower[:1], proof.upper[:1], solution.value[:1], truth)
+        found += _bounds(proof.lower[:1], proof.upper[:1], solution.value[:1], truth)
+        return Verdict(found, _decided(truth, solution.gap))

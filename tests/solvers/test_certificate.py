@@ -17,6 +17,7 @@ from urbe.ambiguity.wasserstein import WassersteinBall
 from urbe.ambiguity.weighted_l1 import WeightedL1Ball
 from urbe.mdp.rows import Rows
 from urbe.solvers.certificate import certify
+from urbe.solvers.solution import solved
 from urbe.testing import small_models
 
 RIVER = urbe.library.riverswim(6, discount=0.95)
@@ -74,6 +75,24 @@ def test_slow_discounts_are_certified():
         assert certify(solution).holds
 
 
+@pytest.mark.parametrize(
+    "nature", [None, L1Ball(0.1), SRectangular(L1Ball(0.1)), urbe.TwiceRegularised(0.01, reward=9.0)]
+)
+@pytest.mark.parametrize("scale", [1.0, 1e-151])
+def test_unfinished_solves_are_certified(nature, scale):
+    """Their bounds may be a billion times as large as what rewards can add up to."""
+    mdp = RIVER.with_rows(replace(RIVER.rows, reward=scale * RIVER.rows.reward)).with_discount(1.0 - 1e-9)
+    if isinstance(nature, urbe.TwiceRegularised):
+        nature = replace(nature, reward=9.0 * scale)
+    start = 1e9 * scale * np.array([1.0, -1.0, 0.5, -0.5, 0.3, 1.0])
+    for method in (urbe.ValueIteration(max_steps=2, rule="residual"), urbe.PartialPolicyIteration(max_steps=1)):
+        solution = solve(mdp, nature, method, start=start, throw=False)
+        assert solution.gap > 1e15 * scale
+        assert certify(solution).holds, certify(solution).statement
+        raised = replace(solution, lower=solution.upper + 1e7 * scale, upper=solution.upper + 2e7 * scale)
+        assert "the lower bound" in certify(raised).statement
+
+
 def test_policies_are_certified():
     for policy in ([0] * 6, np.full((6, 2), 0.5)):
         assert certify(evaluate_policy(RIVER, policy, L1Ball(0.1))).holds
@@ -125,7 +144,71 @@ def test_everything_shifted_together_is_found():
 
 def test_wider_bounds_still_hold():
     solution = solve(RIVER, L1Ball(0.1))
-    assert certify(replace(solution, lower=solution.lower - 1.0, upper=solution.upper + 1.0)).holds
+    wider = replace(solution, lower=solution.lower - 1.0, upper=solution.upper + 1.0)
+    assert certify(replace(wider, status=solved(wider.gap))).holds
+    assert certify(wider).failures == (
+        f"the status is {solution.status!r}, but the gap is 2 after {solution.steps} steps, and the solver converged.",
+    )
+
+
+@pytest.mark.parametrize("by", [1e-5, -1e-5, np.nan])
+@pytest.mark.parametrize("horizon", [None, 4])
+def test_a_shifted_action_value_is_found(horizon, by):
+    """Also of an action that the policy does not take, which no bound depends on."""
+    for nature in (
+        None,
+        L1Ball(0.1),
+        Optimistic(L1Ball(0.1)),
+        urbe.TwiceRegularised(0.01),
+        ValueAtRisk(scenarios(RIVER), 0.5),
+    ):
+        solution = solve(RIVER, nature, None if horizon is None else BackwardInduction(horizon))
+        for action in range(2):
+            q = solution.q.copy()
+            q[..., 3, action] += by
+            certificate = certify(replace(solution, q=q))
+            assert certificate.unchecked == ()
+            assert f"q of state 3, action {action} is" in certificate.statement
+            assert not certificate.holds
+
+
+def test_action_values_of_a_given_policy_are_checked():
+    solution = evaluate_policy(RIVER, [0] * 6, L1Ball(0.1))
+    assert certify(solution).holds
+    assert "q of state 0, action 0 is" in certify(replace(solution, q=solution.q + 1e-5)).statement
+    assert (
+        "q has shape (2, 6), expected a value for each action, (6, 2)"
+        in certify(replace(solution, q=solution.q.T)).statement
+    )
+    mdp = MDP.from_transitions([0, 0, 1], [0, 1, 0], [0, 1, 1], np.ones(3), [1.0, 0.0, 0.0], discount=0.5)
+    solution = solve(mdp, L1Ball(0.1))
+    assert certify(solution).holds
+    q = np.where(np.isfinite(solution.q), solution.q, 7.0)
+    assert "q of state 1, action 1 is 7, but the action does not exist" in certify(replace(solution, q=q)).statement
+
+
+def test_what_a_set_gives_no_way_to_check_is_named():
+    certificate = certify(solve(RIVER, SRectangular(L1Ball(0.4))))
+    assert certificate.holds
+    assert certificate.unchecked == ("q",)
+    assert certificate.statement.endswith(" apart. Not checked: q.")
+
+
+@pytest.mark.parametrize(
+    "method", [None, urbe.ValueIteration(max_steps=3), urbe.ValueIteration(0.0), BackwardInduction(3)]
+)
+def test_a_status_that_does_not_fit_the_bounds_is_found(method):
+    solution = solve(RIVER, L1Ball(0.1), method, throw=False)
+    assert certify(solution).holds
+    lies = {
+        "status": ["Solved: the bounds are within 1e-300 of each other in every state.", "All is well.", ""],
+        "converged": [not solution.converged],
+    }
+    for name, values in lies.items():
+        for value in values:
+            certificate = certify(replace(solution, **{name: value}))
+            assert not certificate.holds
+            assert certificate.failures[0].startswith("the status is ")
 
 
 def test_numbers_that_are_none_prove_nothing():

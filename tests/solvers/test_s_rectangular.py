@@ -113,8 +113,9 @@ def test_threads_change_nothing():
     assert np.array_equal(one.policy, two.policy)
 
 
-def test_values_near_the_smallest_number_are_bounded():
-    """A search for a price once took them for zero. The truth is from 60-digit decimals."""
+@pytest.mark.parametrize("k", [0, 600, 1000])
+def test_actions_that_a_policy_hardly_takes_cost_any_price(k):
+    """A price divided by 1e-320 is infinite: nature leaves the row alone. The truth is from 60-digit decimals."""
     row = np.repeat(np.arange(10), [5, 5, 5, 5, 3, 3, 4, 1, 4, 4])
     successor = [*[0, 1, 2, 3, 4] * 4, 2, 3, 4, 0, 1, 4, 0, 1, 2, 3, 1, 0, 1, 3, 4, 0, 2, 3, 4]
     probability = [
@@ -130,9 +131,11 @@ def test_values_near_the_smallest_number_are_bounded():
         *(9.9900000099899e-07, 0.99900000099899, 9.990000009989898e-15, 0.00099900000099899),
     ]
     reward = np.array([-0.0, -5e-324, 5e-324, 5e-324, -5e-324, 1e-310, -0.0, 1e-310, 5e-324, -0.0])
-    mdp = urbe.MDP.from_transitions(row // 2, row % 2, successor, probability, reward[row], discount=0.95)
+    mdp = urbe.MDP.from_transitions(row // 2, row % 2, successor, probability, np.ldexp(reward, k)[row], discount=0.95)
     policy = [[1.0, 2.3e-308], [1.0, 1e-320], [0.5, 0.5], [0.5, 0.5], [0.465348679, 0.534651321]]
     set_ = SRectangular(KLBall([1.0, 0.2, 1.0, 1.0, 0.01]))
     found = urbe.evaluate_policy(mdp, policy, set_, urbe.ModifiedPolicyIteration(0.0, sweeps=1), throw=False)
-    assert (found.lower[:2] <= [3.688e-310, 3.883e-310]).all()
-    assert (found.upper[:2] >= [3.689e-310, 3.884e-310]).all()
+    assert np.ldexp(found.value, -k) == pytest.approx(
+        [3.6886525e-310, 3.8838688e-310, 4.1527587e-310, 4.2912831e-310, 3.7707926e-310], rel=1e-7
+    )
+    assert found.gap <= 1e-10 * found.value.max() + 1e-317

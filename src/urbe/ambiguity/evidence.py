@@ -68,6 +68,7 @@ def of_value(nature: Nature) -> RowEvidence:
 
 def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> StepEvidence:
     """The evidence of an operator that is rectangular in (s, a)."""
+    lowest, highest = _remembered(rows.below), _remembered(rows.above)
 
     def follow(bound: RowBound) -> StepBound:
         return lambda v, policy: mean(mdp, bound(v), policy)
@@ -75,9 +76,22 @@ def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> StepEvidence:
     def best(bound: RowBound) -> StepBound:
         return lambda v, policy: greatest(mdp, bound(v))
 
-    above = best(rows.above) if optimal else follow(rows.above)
+    above = best(highest) if optimal else follow(highest)
     largest = float(rows.excess.max(initial=-np.inf))
-    return StepEvidence(above, follow(rows.below), largest, refusal(mdp, rows.excess, rows.outside))
+    wrong = refusal(mdp, rows.excess, rows.outside)
+    return StepEvidence(above, follow(lowest), largest, wrong, (lowest, highest))
+
+
+def _remembered(bound: RowBound) -> RowBound:
+    """Keeps the last answer: the bounds of states and of actions are asked for at the same values."""
+    known: list[tuple[FloatArray, Extended]] = []
+
+    def remember(v: FloatArray) -> Extended:
+        if not known or not np.array_equal(known[0][0], v):
+            known[:] = [(v.copy(), bound(v))]
+        return known[0][1]
+
+    return remember
 
 
 def refusal(mdp: MDP, excess: FloatArray, outside: BoolArray) -> str | None:

@@ -160,6 +160,7 @@ class StepMoments(NamedTuple):
 
 
 StepBound = Callable[[FloatArray, PolicyRows], "NDArray[np.longdouble] | FloatArray"]
+ActionBound = Callable[[FloatArray], "NDArray[np.longdouble] | FloatArray"]
 
 
 class StepEvidence(NamedTuple):
@@ -170,12 +171,15 @@ class StepEvidence(NamedTuple):
       below: `(v, policy) -> (S,)` lower bound on T_pi v.
       excess: largest distance of nature's kernel outside the set, at most 0 inside.
       failure: a sentence if the kernel is invalid, else None.
+      rows: the same bounds for the value of each action, `v -> (R,)`, below and above; None if the actions of a state
+        have no values of their own.
     """
 
     above: StepBound
     below: StepBound
     excess: float
     failure: str | None
+    rows: tuple[ActionBound, ActionBound] | None = None
 
 
 class PolicyOperator(Protocol):

@@ -135,14 +135,14 @@ def _excess(task: Transport, p: FloatArray, q: FloatArray, plan: FloatArray, cos
         take[i] -= more
     moved = np.append(x.ravel(), give.sum()) * task.total
     costs = np.append(cost, cost.max(initial=0.0))
-    excess = (moved * costs).sum() - task.radius
+    costliest = np.argsort(-costs, kind="stable")
+    saved = np.cumsum(moved[costliest] * costs[costliest])
+    excess = saved[-1] - task.radius  # never above the last saving, whatever rounding does to another sum
     if excess > 0.0:
-        costliest = np.argsort(-costs, kind="stable")
-        saved = np.cumsum(moved[costliest] * costs[costliest])
         before = np.cumsum(moved[costliest]) - moved[costliest]
         at = int(np.searchsorted(saved, excess))  # undoing the moves up to here is enough
         undone = saved[at - 1] if at else np.longdouble(0.0)
-        if at < len(saved) and before[at] + (excess - undone) / costs[costliest[at]] <= LEFT_BEHIND:
+        if before[at] + (excess - undone) / costs[costliest[at]] <= LEFT_BEHIND:
             return 0.0
     return float(excess)
 

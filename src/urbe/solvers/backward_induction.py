@@ -7,7 +7,7 @@ import numpy as np
 from urbe.ambiguity.operator import Operator, PolicyRows
 from urbe.solvers.bounds import contraction, require_finite_values
 from urbe.solvers.iterate import Progress
-from urbe.solvers.solution import Solution
+from urbe.solvers.solution import Solution, solved_over
 from urbe.types import FloatArray
 from urbe.workers import Workers
 
@@ -31,14 +31,15 @@ def backward_induction(operator: Operator, horizon: int, workers: Workers, progr
         if progress is not None:
             progress(horizon - step, float(error[step]))
     margin = np.where(mdp.terminal, 0.0, error[:, None])
+    lower, upper = value - margin, value + margin
     return Solution(
         value=value,
         q=np.array(q[::-1]),
         policy=np.array([policy.actions(mdp) for policy in policies[::-1]]),
-        lower=value - margin,
-        upper=value + margin,
+        lower=lower,
+        upper=upper,
         converged=True,
-        status=f"Solved exactly over {horizon} steps, up to rounding of at most {error.max():.3g}.",
+        status=solved_over(horizon, float((upper - lower).max(initial=0.0))),
         steps=horizon,
         sweeps=0,
         operator=operator,

@@ -6,8 +6,9 @@ With nature's kernel q, checked to lie in the set, and the policy pi of the solu
     lower + min(0, min_s (D_pi lower - lower)) / (1 - gamma)  <=  V_pi <= V*
 
 where D_pi bounds T_pi from below by weak duality. The first holds because q is only one of nature's choices, the second
-because T_pi is monotone. The set provides both bounds on one step (`Operator.evidence`). Without discounting,
-1 / (1 - gamma) is replaced by a bound on the expected time to termination, which is verified as well.
+because T_pi is monotone. The set provides both bounds on one step (`Operator.evidence`), also row by row, which bounds
+the values of actions. Without discounting, 1 / (1 - gamma) is replaced by a bound on the expected time to termination,
+which is verified as well.
 """
 
 from __future__ import annotations
@@ -25,12 +26,16 @@ from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.solvers.duration import longest_duration
 from urbe.solvers.methods import check_problem
-from urbe.solvers.solution import Solution
+from urbe.solvers.solution import Solution, gave_up, solved, solved_over, stopped
 from urbe.solvers.solve import given_policy
 from urbe.types import FloatArray
 
 TOLERANCE = 1e-12
 """Tolerance of each claim per step of the horizon, relative to max |r| + gamma max |v|."""
+
+
+BEYOND = 10.0
+"""Bounds are cut to this many times the largest sum of rewards."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +49,12 @@ class Certificate:
       tolerance: TOLERANCE times the size of the values, times the expected number of steps.
       excess: the largest distance of nature's kernel outside its set; at most 0 inside.
       failures: one sentence for each unproven claim, with its state; empty if all are proven.
+      unchecked: fields of the solution that the set gives no way to check: "q" where the actions of a state share
+        nature's budget, and have no values of their own.
 
-    A certificate covers the bounds, the value between them, the policy that attains the lower one and nature's kernel;
-    it says nothing about `Solution.q`, `status` and the other fields.
+    A certificate covers the bounds, the value between them, the policy that attains the lower one, nature's kernel,
+    the action values `q`, which lie within the gap of their own bounds, and what `status` and `converged` say of the
+    gap. It says nothing about the number of sweeps, or about the tolerance that was asked for.
     """
 
     lower: FloatArray
@@ -55,6 +63,7 @@ class Certificate:
     tolerance: float
     excess: float
     failures: tuple[str, ...]
+    unchecked: tuple[str, ...] = ()
 
     @property
     def statement(self) -> str:
@@ -62,14 +71,15 @@ class Certificate:
         if not self.holds:
             return f"Not verified: {' '.join(self.failures)}"
         gap = float((self.upper - self.lower).max(initial=0.0))
-        return f"Verified: separate code proves bounds on the values that are at most {gap:.3g} apart."
+        text = f"Verified: separate code proves bounds on the values that are at most {gap:.3g} apart."
+        return f"{text} Not checked: {', '.join(self.unchecked)}." if self.unchecked else text
 
     def __str__(self) -> str:
         return self.statement
 
 
 def certify(solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | None = None) -> Certificate:
-    """Verifies a solution's bounds from its arrays `lower`, `upper`, `policy` and nature's kernel.
+    """Verifies a solution's bounds, action values and status from its arrays and nature's kernel.
 
     Args:
       solution: from `solve` or `evaluate_policy`.
@@ -103,7 +113,7 @@ def _certify_stationary(solution: Solution, operator: Operator) -> Certificate:
     evidence = _evidence(operator, solution.kernel.rows, solution.optimal)
     steps = _duration(operator) if mdp.discount == 1.0 else _geometric(mdp)
     policy = given_policy(mdp, solution.policy)
-    lower, upper = (np.where(mdp.terminal, 0.0, bound) for bound in (solution.lower, solution.upper))
+    lower, upper = (_plausible(bound, evidence, policy, mdp, steps) for bound in (solution.lower, solution.upper))
     with np.errstate(invalid="ignore"):
         fall = evidence.below(lower, policy) - lower
         rise = evidence.above(upper, policy) - upper
@@ -115,14 +125,17 @@ def _certify_stationary(solution: Solution, operator: Operator) -> Certificate:
     for proven in (proven_lower, proven_upper):
         proven[mdp.terminal] = 0.0
     blame = (int(np.argmax(-fall)), int(np.argmax(rise)))
-    return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, [evidence.failure], blame)
+    failures = [evidence.failure, _wrong_actions(solution, mdp, evidence, solution.q, lower, upper, tolerance)]
+    checked = evidence.rows is not None
+    return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, failures, checked, blame)
 
 
 def _certify_horizon(solution: Solution, operator: Operator) -> Certificate:
     """Recomputes the bounds backwards from V_H = 0."""
     mdp, horizon = operator.mdp, len(solution.policy)
     lower, upper = np.zeros((horizon + 1, mdp.n_states)), np.zeros((horizon + 1, mdp.n_states))
-    excess = -np.inf
+    excess, checked = -np.inf, True
+    tolerance = _tolerance(solution, mdp, float(horizon))
     failures: list[str | None] = []
     for step in range(horizon - 1, -1, -1):
         evidence = _evidence(operator, solution.kernel_at(step).rows, solution.optimal)
@@ -133,8 +146,72 @@ def _certify_horizon(solution: Solution, operator: Operator) -> Certificate:
         excess = max(excess, evidence.excess)
         if evidence.failure is not None:
             failures.append(f"Step {step}: {evidence.failure}")
-    tolerance = _tolerance(solution, mdp, float(horizon))
-    return _judge(solution, lower, upper, tolerance, excess, failures)
+        q, later = solution.q[step], (lower[step + 1], upper[step + 1])
+        wrong = _wrong_actions(solution, mdp, evidence, q, *later, tolerance)
+        failures.append(None if wrong is None else f"Step {step}: {wrong}")
+        checked &= evidence.rows is not None
+    return _judge(solution, lower, upper, tolerance, excess, failures, checked)
+
+
+def _wrong_actions(
+    solution: Solution,
+    mdp: MDP,
+    evidence: StepEvidence,
+    q: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    tolerance: float,
+) -> str | None:
+    """Says which action value is farther than the gap from its bounds, at the bounds on the values; None if none is."""
+    if evidence.rows is None:
+        return None
+    if np.shape(q) != (mdp.n_states, mdp.n_actions):
+        return f"q has shape {np.shape(q)}, expected a value for each action, {(mdp.n_states, mdp.n_actions)}."
+    nowhere = np.isfinite(mdp.by_action(np.zeros(mdp.n_rows), fill=-np.inf)) | (q == -np.inf)
+    if not nowhere.all():
+        state, action = (int(i) for i in np.argwhere(~nowhere)[0])
+        return f"q of state {state}, action {action} is {q[state, action]:.12g}, but the action does not exist."
+    below, above = (bound(v) for bound, v in zip(evidence.rows, (lower, upper), strict=True))
+    found, slack = q[mdp.row_state, mdp.action], solution.gap + tolerance
+    with np.errstate(invalid="ignore"):
+        wrong = ~((found >= below - slack) & (found <= above + slack))
+    if not wrong.any():
+        return None
+    row = int(np.argmax(wrong))
+    return (
+        f"q of {mdp.row_name(row)} is {found[row]:.12g}, but a value between {float(below[row]):.12g} and "
+        f"{float(above[row]):.12g} follows ({int(wrong.sum())} of {mdp.n_rows} do not hold)."
+    )
+
+
+def _wrong_status(solution: Solution) -> str | None:
+    """Says how the status differs from the bounds, or returns None."""
+    gap, steps = solution.gap, solution.steps
+    sentences = [solved(gap) if solution.value.ndim == 1 else solved_over(len(solution.value) - 1, gap)]
+    if not solution.converged:
+        sentences = [stopped(gap), gave_up(steps, gap)]
+    if solution.status.startswith(tuple(sentences)):
+        return None
+    return (
+        f"the status is {solution.status!r}, but the gap is {gap:.3g} after {steps} steps, and the solver "
+        f"{'converged' if solution.converged else 'did not converge'}."
+    )
+
+
+def _plausible(
+    bound: FloatArray, evidence: StepEvidence, policy: PolicyRows, mdp: MDP, steps: FloatArray
+) -> FloatArray:
+    """A bound cut to what rewards can add up to, if it is far beyond.
+
+    Bounds of an unfinished solve may be, and rounding of such numbers is large next to that of the values. Cutting is
+    no loss: r + gamma most <= most.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = mdp.rows.largest_reward
+        if (np.abs(bound) > BEYOND * largest * steps).any():  # in some sets nature also lowers rewards
+            largest = max(largest, -float(evidence.below(np.zeros(mdp.n_states), policy).min(initial=0.0)))
+            bound = np.clip(bound, -BEYOND * largest * steps, BEYOND * largest * steps)
+    return np.where(mdp.terminal, 0.0, bound)
 
 
 def _evidence(operator: Operator, kernel: Rows, optimal: bool) -> StepEvidence:
@@ -176,10 +253,20 @@ def _judge(
     tolerance: float,
     excess: float,
     failures: list[str | None],
+    checked: bool,
     blame: tuple[int, int] | None = None,
 ) -> Certificate:
-    """`blame`: the states whose own backward step fails most; such a state spoils the bounds of all others."""
-    found = [failure for failure in failures if failure is not None]
+    """Collects what does not hold.
+
+    Args:
+      solution: its claims.
+      lower, upper: what is proven.
+      tolerance, excess: as in `Certificate`.
+      failures: sentences of other checks.
+      checked: whether these include the action values.
+      blame: the states whose own backward step fails most; such a state spoils the bounds of all others.
+    """
+    found = [failure for failure in (*failures, _wrong_status(solution)) if failure is not None]
     claims = (
         ("lower bound", solution.lower, "at least", lower, lower >= solution.lower - tolerance),
         ("upper bound", solution.upper, "at most", upper, upper <= solution.upper + tolerance),
@@ -194,7 +281,7 @@ def _judge(
             where = f"state {at[-1]}" + (f" at step {at[0]}" if len(at) > 1 else "")
             claim = f"the {name} of {where} is {claimed[at]:.12g}, but {side} {proven[at]:.12g} follows"
             found.append(f"{claim} ({int((~fine).sum())} of {fine.size} do not hold).")
-    return Certificate(lower, upper, not found, tolerance, excess, tuple(found))
+    return Certificate(lower, upper, not found, tolerance, excess, tuple(found), () if checked else ("q",))
 
 
 def _tolerance(solution: Solution, mdp: MDP, steps: float) -> float:

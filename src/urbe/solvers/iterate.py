@@ -14,6 +14,7 @@ from urbe.mdp.model import MDP
 from urbe.solvers.bounds import BoundRule, Bounds
 from urbe.solvers.evaluation import Evaluated, PolicyEvaluation, Setting
 from urbe.solvers.methods import Method
+from urbe.solvers.solution import gave_up, solved, stopped
 from urbe.types import FloatArray
 from urbe.workers import SERIAL, Workers
 
@@ -65,13 +66,12 @@ def iterate(
         gap = bounds.gap
         progress(step, gap)
         if gap <= method.tolerance:
-            status = f"Solved: the bounds are within {gap:.3g} of each other in every state."
-            return IterationOutcome(v, improvement, bounds, step, sweeps, status, True)
+            return IterationOutcome(v, improvement, bounds, step, sweeps, solved(gap), True)
         since_best = 0 if gap < best else since_best + 1
         best = min(best, gap)
         if since_best >= PATIENCE and gap <= 4.0 * bounds.floor + method.tolerance:
             status = (
-                f"Stopped at a gap of {gap:.3g}: rounding in double precision accounts for {bounds.floor:.3g}, "
+                f"{stopped(gap)}rounding in double precision accounts for {bounds.floor:.3g}, "
                 f"so the tolerance {method.tolerance:.3g} cannot be certified. Ask for {4 * gap:.1g} or more."
             )
             return IterationOutcome(v, improvement, bounds, step, sweeps, status, False)
@@ -86,7 +86,7 @@ def iterate(
             reached = evaluation(following, Evaluated(v, bounds.spread, 0, known), target, setting)
             v, sweeps = reached.value, sweeps + reached.sweeps
     status = (
-        f"Gave up after {method.max_steps} steps at a gap of {gap:.3g}, wanted {method.tolerance:.3g}. "
+        f"{gave_up(method.max_steps, gap)}wanted {method.tolerance:.3g}. "
         "Raise max_steps, or use PartialPolicyIteration()."
     )
     return IterationOutcome(at, improvement, bounds, method.max_steps, sweeps, status, False)

@@ -145,6 +145,26 @@ class Solution(TableResult):
         return " ".join(f"{labels.action(int(a))}:{policy[state, a]:.3g}" for a in chosen)
 
 
+def solved(gap: float) -> str:
+    """The status of a solution whose bounds are within the tolerance."""
+    return f"Solved: the bounds are within {gap:.3g} of each other in every state."
+
+
+def solved_over(steps: int, gap: float) -> str:
+    """The status of a finite horizon."""
+    return f"Solved over {steps} steps: rounding leaves the bounds within {gap:.3g} of each other in every state."
+
+
+def stopped(gap: float) -> str:
+    """How a status begins where rounding stopped the solver."""
+    return f"Stopped at a gap of {gap:.3g}: "
+
+
+def gave_up(steps: int, gap: float) -> str:
+    """How a status begins where the steps ran out."""
+    return f"Gave up after {steps} steps at a gap of {gap:.3g}, "
+
+
 class NotConverged(RuntimeError):
     """The tolerance was not reached; `solution` holds the best result, with valid bounds."""
 

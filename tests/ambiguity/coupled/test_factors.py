@@ -372,3 +372,12 @@ def test_inputs_stay_untouched():
     urbe.solve(mdp, a_set)
     for old, new in zip(before, (a_set.coefficients, a_set.factors, sparse.data), strict=True):
         assert np.array_equal(old, new)
+
+
+def test_kernels_are_mixtures_however_little_a_row_takes_of_a_factor():
+    """Coefficients of 3e-14 are not zero: a factor is found from the kernel, but to few digits."""
+    share = [[0.0, 1.56019255e-07, 1.0 - 1.56019255e-07], [0.4, 0.6, 0.0], [3.0087044e-14, 0.0, 1.0]]
+    factors = [[0.590232997, 0.409767003, 0.0], [1.0, 0.0, 0.0], [1.0, 1.42957176e-11, 0.0]]
+    few = urbe.FactorSet(share, factors, urbe.LikelihoodRegion([800.0, 40.0, 24.97106109]))
+    solution = urbe.solve(few.model([[0.0], [-1.0], [-2.0]], discount=0.9), few)
+    assert urbe.certify(solution).holds

@@ -1,6 +1,8 @@
 """Distributions with known moments: grids of kernels, closed-form reductions, certificates, errors."""
 
+from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from scipy.optimize import linprog
 
 import urbe
 from urbe import Exact, L1Ball, LInfBall, MomentSet, NestedSets
-from urbe.ambiguity.coupled import moments
+from urbe.ambiguity.coupled import moment_program, moments
 from urbe.testing import check_ambiguity_set
 from urbe.testing.sets import small_models
 
@@ -107,6 +109,35 @@ def test_solutions_are_certified_and_per_pair_numbers_taken():
     assert "leaves the set" in urbe.certify(solution, mdp, MomentSet(mean_error=0.02)).statement
     assert urbe.evaluate_policy(solution.kernel, solution.policy).value == pytest.approx(solution.value, abs=2e-6)
     assert (solution.value >= urbe.solve(mdp, LInfBall(0.1)).lower).all()
+
+
+def test_an_upper_bound_does_not_rest_on_the_precision_of_the_program(monkeypatch):
+    """A plan that breaks the limits by 5e-10 is within HiGHS's tolerances, but is not a distribution of the set."""
+    p, z = np.array([0.5, 0.3, 0.2]), np.array([3.0, 1.0, 0.0])
+    nature = MomentSet(mean_error=0.1).bind(urbe.MDP.from_dense(np.tile(p, (3, 1, 1)), 0.0, discount=1.0))
+    q = p + np.array([-0.1 - 5e-10, 0.0, 0.1 + 5e-10])
+    plan = SimpleNamespace(x=np.concatenate([q, np.abs(q - p), [1.0, 0.0]]), fun=0.0, status=0)
+    monkeypatch.setattr(moment_program, "minimise", lambda *_: plan)
+    evidence = nature.evidence(replace(nature.rows, probability=np.tile(q, 3)))
+    assert not evidence.outside.any()
+    assert (evidence.above(z) >= 1.5).all()  # the least value, .5 z by hand
+    assert (evidence.above(z) <= 1.5 + 1e-13).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_members_keep_every_limit_wherever_they_start(seed):
+    rng = np.random.default_rng(seed)
+    p, mean_error, deviation = rng.dirichlet(np.ones(4)), float(rng.choice([0.0, 1e-12, 0.1])), float(rng.random() / 4)
+    radius, confidence = np.array([0.0, 0.3, 2.0]), np.array([0.2, 0.7, 1.0])
+    block = moment_program.Block(p, mean_error, deviation, radius, confidence)
+    cost = rng.normal(size=4)
+    x = moment_program.minimise(block.cost(cost), block.matrix, block.bound, block.equal, block.right).x
+    for noise in (0.0, 1e-9, 1e-3, 1.0):
+        mean = block.member(x + noise * rng.normal(size=len(x))).astype(float)
+        assert abs(mean.sum() - 1.0) <= 1e-15
+        assert np.abs(block.nearest(mean) - mean).max() <= 1e-9
+        assert np.abs(mean - p).max() <= min(mean_error, deviation) + 1e-16
+    assert block.member(x).astype(float) @ cost == pytest.approx(block.cost(cost) @ x, abs=1e-8)
 
 
 def test_answers_that_duality_does_not_prove_are_errors(monkeypatch):

@@ -10,7 +10,6 @@ Whether a mixture is in its set is asked in the directions of single successors,
 outside in one of them is outside, and that is all the oracle says.
 """
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -18,14 +17,16 @@ import numpy as np
 
 import urbe
 from oracles.high_precision import sets as plain
-from oracles.high_precision.numbers import Answer, D, dot, precise, rescaled
-from oracles.high_precision.sets import Oracle, Row
+from oracles.high_precision.moments import moments
+from oracles.high_precision.numbers import Answer, D, precise, rescaled
+from oracles.high_precision.sets import Oracle, Row, in_directions
 from urbe.ambiguity.coupled.labels import LabelledSet
 
 
 def oracle_of(mdp: Any, set_: Any) -> Oracle:
     """The oracle of any set that is not s-rectangular, made of other sets or not."""
-    maker = {urbe.FactorSet: factors, urbe.NestedSets: nested, LabelledSet: labels}.get(type(set_), plain.oracle_of)
+    made = {urbe.FactorSet: factors, urbe.NestedSets: nested, LabelledSet: labels, urbe.MomentSet: moments}
+    maker = made.get(type(set_), plain.oracle_of)
     with precise():
         return maker(mdp, set_)
 
@@ -57,7 +58,7 @@ def factors(mdp: Any, set_: Any) -> Oracle:
             known[key] = [_whole(_on(inner, i, listed, z)) for i in range(len(inner.rows))]
         return _sum(mixing[k], known[key])
 
-    return Oracle(rows, least, _in_directions(rows, least), [D(0)] * len(rows))
+    return Oracle(rows, least, in_directions(rows, least), [D(0)] * len(rows))
 
 
 def nested(mdp: Any, set_: Any) -> Oracle:
@@ -71,7 +72,7 @@ def nested(mdp: Any, set_: Any) -> Oracle:
         answers = [_on(part, k, rows[k].states, z) for part, share in zip(parts, shares, strict=True) if share]
         return _sum([share for share in shares if share], answers)
 
-    return Oracle(rows, least, _in_directions(rows, least), [D(0)] * len(rows))
+    return Oracle(rows, least, in_directions(rows, least), [D(0)] * len(rows))
 
 
 def labels(mdp: Any, set_: Any) -> Oracle:  # noqa: ARG001  the set carries the model without labels
@@ -145,17 +146,3 @@ def _sum(shares: list[D], answers: list[Answer]) -> Answer:
         sum((share * answer.high for share, answer in pairs), D(0)),
         q,
     )
-
-
-def _in_directions(rows: list[Row], least: Callable[[int, list[D]], Answer]) -> Callable[[int, list[D]], D]:
-    """By how much a row is beyond the least or largest probability of a single successor in the set."""
-
-    def distance(k: int, q: list[D]) -> D:
-        far = D(0)
-        for at, p in enumerate(rows[k].p):
-            side = D(1) if q[at] < p else D(-1)
-            z = [side * (j == at) for j in range(len(q))]
-            far = max(far, least(k, z).low - dot(q, z))
-        return far
-
-    return distance

@@ -92,6 +92,20 @@ def rows_of(mdp: Any, support: str = "nominal") -> list[Row]:
     return found
 
 
+def in_directions(rows: list[Row], least: Callable[[int, list[D]], Answer]) -> Callable[[int, list[D]], D]:
+    """By how much a row is beyond the least or largest probability of a single successor in the set."""
+
+    def distance(k: int, q: list[D]) -> D:
+        far = D(0)
+        for at, p in enumerate(rows[k].p):
+            side = D(1) if q[at] < p else D(-1)
+            z = [side * (j == at) for j in range(len(q))]
+            far = max(far, least(k, z).low - dot(q, z))
+        return far
+
+    return distance
+
+
 def _per_row(mdp: Any, value: Any) -> list[D]:
     return [D(float(x)) for x in mdp.per_row("radius", value)]
 

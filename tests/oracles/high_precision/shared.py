@@ -125,7 +125,10 @@ def evaluated(p: dict, z: dict, weights: dict, kappa: D, curve: Any) -> tuple[D,
 
 
 def _improved(p: dict, z: dict, kappa: D, curve: Any) -> tuple[D, D, dict, dict]:
-    unit = max(abs(x) for values in z.values() for x in values) or D(1)
+    unit = max(abs(x) for values in z.values() for x in values)
+    if not unit:
+        return D(0), D(0), {next(iter(p)): D(1)}, p
+    p = {k: rescaled(row) for k, row in p.items()}  # to all digits: a sum off by more than the budget spends it
     floor, curve_of, mean = {}, {}, {}
     for k in p:
         floor[k], y = _heights(z[k], unit)
@@ -171,7 +174,10 @@ def _improved(p: dict, z: dict, kappa: D, curve: Any) -> tuple[D, D, dict, dict]
 
 
 def _evaluated(p: dict, z: dict, weights: dict, kappa: D, curve: Any) -> tuple[D, D, dict]:
-    unit = max(abs(x) for values in z.values() for x in values) or D(1)
+    unit = max(abs(x) for values in z.values() for x in values)
+    if not unit:
+        return D(0), D(0), p
+    p = {k: rescaled(row) for k, row in p.items()}
     floor, curve_of = {}, {}
     total, mean = D(0), D(0)
     for k in p:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from urbe.ambiguity import evidence as proofs
@@ -36,16 +38,22 @@ def evidence(
     if kernel is not None:
         excess, outside, back = _membership(mdp, nature, shared, kernel)
         above = nothing if outside.any() else _under(nature, kernel, back)
-    found = proofs.RowEvidence(above, proofs.unproven(mdp.n_rows, -1.0), excess, outside)
+
+    def each(v: FloatArray) -> proofs.Extended:
+        q, w, slack = _penalised(mdp, nature, v)
+        return q - w - slack
 
     def below(v: FloatArray, policy: PolicyRows) -> proofs.Extended:
-        return _below(mdp, nature, shared, v, policy)
+        return _below(mdp, nature, v, policy)
 
-    return proofs.over_rows(mdp, found, optimal)._replace(below=below)
+    found = proofs.over_rows(mdp, proofs.RowEvidence(above, each, excess, outside), optimal)
+    return found._replace(below=below, rows=None) if shared else found
 
 
-def _below(mdp: MDP, nature: NormNature, shared: bool, v: FloatArray, policy: PolicyRows) -> proofs.Extended:
-    """pi . Q - ||pi w||_q with every kappa bounded by ||z - c||_q at one c for each row."""
+def _penalised(
+    mdp: MDP, nature: NormNature, v: FloatArray
+) -> tuple[proofs.Extended, proofs.Extended, np.floating[Any]]:
+    """`(R,)` Q and w with every kappa bounded by ||z - c||_q at one c for each row, and the rounding of both."""
     rows = nature.rows
     z = np.longdouble(nature.discount) * v.astype(np.longdouble)[rows.successor]
     if rows.entry_reward is not None:
@@ -60,13 +68,17 @@ def _below(mdp: MDP, nature: NormNature, shared: bool, v: FloatArray, policy: Po
             alike = np.flatnonzero(rows.length == length)
             bound[alike] = _distance(z[rows.entry_start[alike][:, None] + np.arange(length)], nature.norm)
     w = nature.alpha + nature.beta * bound
-    taken, states = policy.share * w[policy.rows], mdp.row_state[policy.rows]
     eps = proofs.mass_error(rows) + (rows.longest + mdp.n_actions + 16) * float(np.finfo(np.longdouble).eps)
     slack = eps * (proofs.largest_value(rows, nature.discount, v) + float(np.abs(w).max(initial=0.0)))
+    return q, w, slack
+
+
+def _below(mdp: MDP, nature: NormNature, v: FloatArray, policy: PolicyRows) -> proofs.Extended:
+    """pi . Q - ||pi w||_q, where the actions of a state share the ball."""
+    q, w, slack = _penalised(mdp, nature, v)
+    taken, states = policy.share * w[policy.rows], mdp.row_state[policy.rows]
     loss = np.zeros(mdp.n_states, dtype=np.longdouble)
-    if not shared:
-        np.add.at(loss, states, taken)
-    elif nature.norm == 1.0:
+    if nature.norm == 1.0:
         np.maximum.at(loss, states, taken)
     else:
         np.add.at(loss, states, taken**2)

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from urbe.ambiguity.closed_form.deviation import kappa, worst_deviation
+from urbe.ambiguity.nature import exponent
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 
@@ -56,8 +57,11 @@ class NormNature:
         rows = self.rows.with_all_states() if self.everywhere else self.rows
         probability, reward = rows.probability.copy(), rows.reward.copy()
         work = np.empty((2, rows.longest))
+        w, entry_reward = self.discount * v, rows.entry_reward
+        if k := exponent(w, entry_reward):  # means of numbers near the smallest have few digits
+            w, entry_reward = np.ldexp(w, -k), None if entry_reward is None else np.ldexp(entry_reward, -k)
         _move(
-            rows.entry_start, rows.successor, probability, rows.entry_reward, self.discount * v, share * self.beta,
+            rows.entry_start, rows.successor, probability, entry_reward, w, share * self.beta,
             self.norm, self.free, work,
         )  # fmt: skip
         loss = share * self.alpha

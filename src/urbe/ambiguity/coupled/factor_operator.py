@@ -188,8 +188,8 @@ class FactorOperator:
         )
         u, listed = rows.matrix().toarray(), kernel.matrix().toarray()
         start = centre.matrix().toarray()
-        inverse = np.linalg.pinv(u, rcond=LEAST_SINGULAR)
-        w = start + inverse @ (listed - u @ start)
+        inverse = np.linalg.pinv(u, rcond=LEAST_SINGULAR)  # says what is unique, but its rounding is that of 1 / u
+        w = start + np.linalg.lstsq(u, listed - u @ start, rcond=LEAST_SINGULAR)[0]
         apart = float(np.abs(u @ w - listed).max(initial=0.0))
         if not apart <= proofs.LARGEST_EXCESS:
             return apart, f"nature's kernel differs by {apart:.3g} from mixtures of factors with these coefficients."

@@ -1,4 +1,4 @@
-"""The linear program of one row of a `MomentSet`, its solution, and the distance of a kernel from the set."""
+"""The linear program of one row of a `MomentSet`, its solution, and members of the set close to others."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from urbe.ambiguity.evidence import Extended
 from urbe.types import FloatArray
 
 
 class RowAnswer(NamedTuple):
-    """The mean of a row's distribution, a bound on its value, and the derivative by the centre, for values in [0, 1].
-
-    `infeasible` bounds the error of the value due to violated constraints: their largest violation times the sum of the
-    multipliers, since values are convex in the limits.
-    """
+    """A row's worst mean, a bound on its value, and the derivative by the centre, for values in [0, 1]."""
 
     mean: FloatArray
     bound: float
     sensitivity: FloatArray
-    infeasible: float
 
 
 class Block:
@@ -31,7 +27,8 @@ class Block:
         from scipy.sparse import block_array, csr_array, diags_array, eye_array, kron
 
         k, n = len(p), len(radius)
-        self.shape = (n, k)
+        self.shape, self.centre = (n, k), p
+        self.mean_error, self.deviation, self.radius, self.confidence = mean_error, deviation, radius, confidence
         self.of_states = kron(np.ones((1, n)), eye_array(k))  # sums over shells
         of_shells, each = kron(eye_array(n), np.ones((1, k))), eye_array(n * k)
         centre = kron(eye_array(n), p[:, None])  # mu_i p_j
@@ -72,33 +69,55 @@ class Block:
         min over 0 <= x <= 1 of  cost . x - price . (matrix x - bound) - level . (equal x - right),    price <= 0
         """
         n, k = self.shape
-        mean = np.maximum(x[: n * k].reshape(n, k).sum(axis=0), 0.0)
-        price = np.minimum(price, 0.0).astype(np.longdouble)
+        price, level = np.minimum(price, 0.0).astype(np.longdouble), level.astype(np.longdouble)
         reduced = self.cost(z) - price @ self.matrix - level @ self.equal
         bound = price @ self.bound + level @ self.right + np.minimum(reduced, 0.0).sum()
-        mu = x[2 * n * k :]
+        mu = x[2 * n * k : 2 * n * k + n]
         above, below = price[: n * k].reshape(n, k), price[n * k : 2 * n * k].reshape(n, k)
         at = 2 * n * k + n + k
         sensitivity = mu @ (above - below) + price[at : at + k] - price[at + k : at + 2 * k]
-        violation = max(
-            float((self.matrix @ x - self.bound).max()),
-            float(np.abs(self.equal @ x - self.right).max()),
-            -float(x.min()),
-        )
-        infeasible = max(violation, 0.0) * float(np.abs(price).sum() + np.abs(level).sum())
-        return RowAnswer(mean / mean.sum(), float(bound), np.asarray(sensitivity, dtype=np.float64), infeasible)
+        mean = self.member(x).astype(np.float64)
+        return RowAnswer(mean, float(bound), np.asarray(sensitivity, dtype=np.float64))
 
-    def distance(self, x: FloatArray) -> float:
-        """Computes the least s with |x_j - sum_i y_ij| <= s for a feasible distribution."""
+    def member(self, x: FloatArray) -> Extended:
+        """`(K,)` the mean of a distribution that keeps every limit, close to a solution that keeps them up to rounding.
+
+        With the masses mu, whose sums are raised to the confidences, any departures d_i = y_i - mu_i p that sum to zero
+        are brought within the limits by multiplying them: by one factor for each ball, since each has its own radius,
+        and by one for all of them, for the mean and the deviation.
+        """
+        n, k = self.shape
+        total = np.maximum.accumulate(np.clip(np.cumsum(x[2 * n * k : 2 * n * k + n]), 0.0, 1.0))
+        total = np.maximum(total, self.confidence)  # both increase, and end at one
+        mu = np.diff(total.astype(np.longdouble), prepend=np.longdouble(0.0))[:, None]
+        p = self.centre.astype(np.longdouble) / self.centre.astype(np.longdouble).sum()
+        y = np.maximum(x[: n * k].reshape(n, k), 0.0).astype(np.longdouble)
+        d = y - mu * p
+        d -= p * d.sum(axis=1, keepdims=True)
+        d *= _factor(-d, mu * p).min(axis=1, keepdims=True)  # no probability below zero
+        d *= _factor(np.abs(d).sum(axis=1), self.radius * mu[:, 0])[:, None]
+        d *= _factor(np.abs(d).sum(axis=0), np.full(k, self.deviation)).min()
+        moved = d.sum(axis=0)
+        mean: Extended = p + moved * _factor(np.abs(moved), np.full(k, self.mean_error)).min()
+        return mean
+
+    def nearest(self, q: FloatArray) -> Extended:
+        """`(K,)` the mean of a feasible distribution with about the least max_j |q_j - mean_j|."""
         from scipy.sparse import block_array, csr_array, hstack
 
         n, k = self.shape
         means, ones = hstack([self.of_states, csr_array((k, n * k + n))]), np.ones((k, 1))
         matrix = csr_array(block_array([[self.matrix, None], [means, -ones], [-means, -ones]]))
-        bound = np.concatenate([self.bound, x, -x])
+        bound = np.concatenate([self.bound, q, -q])
         equal = csr_array(hstack([self.equal, csr_array((self.equal.shape[0], 1))]))
         cost = np.append(np.zeros(self.matrix.shape[1]), 1.0)
-        return float(minimise(cost, matrix, bound, equal, self.right).fun)
+        return self.member(minimise(cost, matrix, bound, equal, self.right).x)
+
+
+def _factor(size: Extended, limit: Extended) -> Extended:
+    """The largest factor, at most one, that keeps each size within its limit."""
+    beyond = size > limit
+    return np.where(beyond, limit / np.where(beyond, size, 1.0), 1.0)
 
 
 def minimise(cost: FloatArray, matrix: Any, bound: FloatArray, equal: Any, right: FloatArray) -> Any:

@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.ambiguity.coupled.moment_program import Block, minimise
 from urbe.ambiguity.entries import on_entries
+from urbe.ambiguity.evidence import RowEvidence, membership, of_minimum, under_kernel
 from urbe.ambiguity.nature import PlainNature, WorstCase
 from urbe.ambiguity.operator import ROUNDING
 from urbe.ambiguity.rectangular import RectangularSet
@@ -166,12 +167,33 @@ class MomentNature(PlainNature):
         return replace(self, rows=self.rows.take(chosen), **of_rows)
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """`(R,)` the largest difference, over successors, of a kernel from the nearest feasible mean."""
+        """`(R,)` the largest difference, over successors, of a kernel from a feasible mean close to it."""
+        return self._nearest(kernel)[0]
+
+    def evidence(self, kernel: Rows | None) -> RowEvidence:
+        """Duality from below; from above the feasible means closest to the kernel, whatever the program's precision."""
+        found = of_minimum(self, None)
+        if kernel is None:
+            return found
+        apart, means = self._nearest(kernel)
+        excess, outside = membership(self.rows, kernel, apart, np.full(len(apart), np.nan))
+        if outside.any():
+            return found._replace(excess=excess, outside=outside)
+        nothing = np.zeros(len(apart))
+        above = under_kernel(self.rows, self.discount, means, nothing, np.full(len(apart), np.nan))
+        return found._replace(above=above, excess=excess, outside=outside)
+
+    def _nearest(self, kernel: Rows) -> tuple[FloatArray, Rows]:
+        """`(R,)` the distance of a kernel from feasible means, and these."""
         x, stray = on_entries(self.rows, kernel)
-        apart = np.empty(self.rows.n_rows)
-        for row, (block, own) in enumerate(zip(self._blocks, np.split(x, self.rows.entry_start[1:-1]), strict=True)):
-            apart[row] = block.distance(own)
-        return np.where(stray > 0.0, np.inf, apart)
+        usable = np.nan_to_num(x, nan=0.0, posinf=1.0, neginf=0.0)
+        split = self.rows.entry_start[1:-1]
+        means = np.concatenate(
+            [block.nearest(q) for block, q in zip(self._blocks, np.split(usable, split), strict=True)]
+        )
+        apart = np.maximum.reduceat(np.abs(x - means), self.rows.entry_start[:-1]).astype(np.float64)
+        near = replace(self.rows, probability=means.astype(np.float64))
+        return np.where((stray > 0.0) | np.isnan(apart), np.inf, apart), near
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         return self._solve(self._z(v)).bound + self.rows.row_reward
@@ -214,7 +236,7 @@ class MomentNature(PlainNature):
         each = [block.read(part, x, price, level) for block, part, x, price, level in found]
         mean, sensitivity = (np.concatenate([one[k] for one in each]) for k in (0, 2))
         proven = np.array([one.bound for one in each])
-        gap = np.abs(rows.row_sums(mean * scaled) - proven) + np.array([one.infeasible for one in each])
+        gap = np.abs(rows.row_sums(mean * scaled) - proven)
         if not (gap <= ACCURACY).all():
             row = int(np.argmax(~(gap <= ACCURACY)))
             raise RuntimeError(f"The moment problem of row {row} was solved only to {gap[row]:.3g} of its range.")

@@ -22,6 +22,9 @@ from urbe.ambiguity.sweep import row_function
 FARTHEST = 1000.0
 """Above -log of the smallest double: successors with larger beta y have no mass."""
 
+UNPAID = 1e250
+"""At higher prices nature stays: only rows that the policy hardly takes cost so much for what they are worth."""
+
 LOSS = 2.0**-52
 """Largest error of the search for beta, in the units of y, relative to the row's mean."""
 
@@ -104,7 +107,9 @@ def _level(p, y, c, mean, hint, work):
 def _penalty(p, y, mean, price, hint, work):
     if price <= 0.0:
         return 0.0, _floor(p, y), 0.0, np.inf, hint
-    beta = min(1.0 / price, 1e250)
+    if price >= UNPAID:
+        return mean, 0.0, 0.0, 0.0, hint
+    beta = min(1.0 / price, UNPAID)
     log_mass, level, square = _moments(p, y, beta, 0.0, work)
     variance = max(square - level * level, 0.0)
     return -log_mass * price, max(-log_mass - beta * level, 0.0), variance * beta * beta * beta, beta, hint

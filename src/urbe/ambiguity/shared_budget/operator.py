@@ -37,9 +37,6 @@ from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
-FAINT = 2.0**-1000
-"""Values below this are too near the smallest numbers for searches to be exact."""
-
 
 @dataclass(frozen=True, eq=False)
 class StateOperator:
@@ -88,12 +85,9 @@ class StateOperator:
         size = rows.largest_reward + gamma * 0.5 * (float(v.max()) - float(v.min()) if len(v) else 0.0)
         whole = size + gamma * abs(middle)
         actions = int(np.diff(self.mdp.row_start).max(initial=0))
-        # searches for a price divide by values: of these, nothing is known but that they are no larger
-        faint = 2.0 * size if size < FAINT else 0.0
         # missing mass of a row counts as mass at the lowest successor
         return 1.01 * (
             (self.nature.accuracy + 2.0 * actions * ROUNDING) * size
-            + faint
             + whole * (rows.mass_error + 6.0 * ROUNDING)
             + underflow(whole)
         )
@@ -144,7 +138,7 @@ class StateOperator:
             if not outside.any():
                 above = proofs.under_kernel(rows, mdp.discount, kernel, np.maximum(excess, 0.0), radius)
             found = proofs.RowEvidence(above, proofs.unproven(mdp.n_rows, -1.0), excess, outside)
-        return proofs.over_rows(mdp, found, optimal)._replace(below=self._lagrangian())
+        return proofs.over_rows(mdp, found, optimal)._replace(below=self._lagrangian(), rows=None)
 
     def clock(self) -> Operator:
         """Returns the clock of the rectangular set, which contains this one."""
