@@ -135,6 +135,8 @@ class Agent:
                 f"rng is {problem}; expected predict(observation) to act greedily, or predict(observation, "
                 "deterministic=False, rng=numpy.random.default_rng(seed)) to act as in training."
             )
+        if rng is not None:
+            checks.generator("rng", rng)
         spaces = self.trainer.spaces
         rows, single = spaces.rows(observation)
         numbers = self.policy.predict(rows, rng)

@@ -63,7 +63,14 @@ def recover_state(simulator: Simulator, obs: Float[Array, " D"]) -> State:
         middle = each.mean(axis=0)  # |o_s - o|^2 = |o_s|^2 - 2 o_s . o + |o|^2, centred to avoid cancellation
         near = (each - middle) @ (obs - middle) - 0.5 * ((each - middle) ** 2).sum(axis=-1)
         return near.argmax().astype(jnp.int32)
-    raise ValueError(
+    raise ValueError(unrecoverable(simulator))
+
+
+def unrecoverable(simulator: Simulator) -> str | None:
+    """Why states cannot be recovered from observations; None if they can."""
+    if isinstance(simulator, Recoverable | Numbered):
+        return None
+    return (
         f"{type(simulator).__name__} cannot recover a state from an observation, expected a method state_of(obs), "
         "or states that are numbered (n_states)."
     )

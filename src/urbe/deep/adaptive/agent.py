@@ -197,7 +197,11 @@ class AdaptiveAgent:
                     "urbe.gym.ChangingParams(env, schedule, seed)."
                 )
             return _adapt_in(self.deploy(env, members, seed=seed), env, episodes, seed)
+        fits = all(hasattr(env, name) for name in ("nominal", "start", "outcomes", "observe"))
+        checks.kind("env", env, fits, "a simulator such as CartPole(), or a Gymnasium environment")
+        self._require_spaces(Spaces.flat(observation_size(env), env.n_actions))
         changing = Constant(env.nominal()) if schedule is None else schedule
+        checks.kind("schedule", changing, hasattr(changing, "begin"), "a schedule such as Constant(params)")
         params = parameter_paths(changing, lives=1, episodes=episodes, seed=seed)
         return deploy_lives(self.policy, env, params, seed=seed)
 

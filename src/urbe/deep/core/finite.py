@@ -80,5 +80,5 @@ def raise_not_finite(finite: FiniteCheck, one_member: bool, environment: int | N
     where = "" if environment is None else f" of environment {environment}"
     raise NotFinite(
         f"The {what}{where} at step {int(finite.step)} is not finite, expected numbers. {advice} The last "
-        "checkpoint is of before."
+        "checkpoint is from before."
     )
