@@ -123,10 +123,13 @@ def int_array(name: str, value: ArrayLike, low: int, high: int | None = None, me
     """Returns `value` as a 1-D integer array within `[low, high)`; floats are accepted if they are whole."""
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "fiu":
-            raise TypeError(f"its type is {array.dtype}")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be read as whole numbers: {error}.") from None
+    if array.dtype.kind not in "fiu":
+        for k, x in enumerate(array.tolist() if array.ndim == 1 else ()):
+            if not isinstance(x, Real):
+                raise ValueError(f"{name}[{k}] is {shown(x)}, expected a whole number.")
+        raise ValueError(f"{name} cannot be read as whole numbers: its type is {array.dtype}.")
     if array.ndim != 1:
         raise ValueError(f"{name} has shape {array.shape}, expected one dimension.")
     if not np.issubdtype(array.dtype, np.integer):

@@ -116,6 +116,26 @@ def check_nominal_params(simulator: Checked, nominal_params: Params) -> None:
     simulator.check_params(param_dict(nominal_params))
 
 
+def check_schedule(simulator: Simulator, schedule: Any) -> None:
+    """Raises unless a schedule begins with parameters of the simulator, in their range if it checks that."""
+    fits = all(callable(getattr(schedule, name, None)) for name in ("begin", "next", "params"))
+    checks.kind("schedule", schedule, fits, "a schedule such as StepChange(((100, params), (100, others)))")
+    first, expected = schedule.params(schedule.begin(jax.random.key(0))), simulator.nominal()._fields
+    found = getattr(first, "_fields", ("none",))
+    if found != expected:
+        raise ValueError(
+            f"schedule has the parameters {checks.listing(found, 20)}, expected those of {type(simulator).__name__}: "
+            f"{checks.listing(expected, 20)}."
+        )
+    try:
+        for name, value in first._asdict().items():
+            checks.finite_number(name, np.asarray(value))
+        if isinstance(simulator, Checked):
+            simulator.check_params(param_dict(first))
+    except ValueError as error:
+        raise ValueError(f"The first parameters of schedule: {error}") from None
+
+
 def with_params(simulator: Simulator, params: Params, named: Mapping[str, Any]) -> Params:
     """Returns `params` with some of them changed, float32; raises ValueError for an invalid name or number.
 

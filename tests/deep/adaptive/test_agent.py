@@ -22,6 +22,7 @@ from urbe.deep import (
     thompson_dqn,
 )
 from urbe.evaluation.adaptation import Step, deploy_lives
+from urbe.gym import SimulatorEnv
 from urbe.runs.errors import CheckpointError
 from urbe.simulators import CartPole, MarsRover, MarsRoverParams, StepChange, UncertaintySet
 from urbe.simulators.base import step as simulate
@@ -227,6 +228,13 @@ def test_gymnasium_environments_are_adapted_to_by_simulator_or_by_members():
     assert by_members.reports["belief"][0, -1].argmax() == 2
 
 
+def test_an_environment_without_a_time_limit_has_the_simulators():
+    agent = rover().learn(32)
+    env = SimulatorEnv(MarsRover(size=4, start_zone=(2, 2), encoding=one_hot, time_limit=3), failure=0.0)
+    found = agent.adapt(env, 2)
+    assert (found.length <= 3).all()
+
+
 def test_lives_side_by_side_are_those_one_by_one():
     policy = rover().learn(64).policy
     params = MarsRoverParams(jnp.asarray([[0.02, 0.5], [0.5, 0.02], [0.02, 0.02]], jnp.float32))
@@ -291,7 +299,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
         agent.adapt(POLE, 1)
     with pytest.raises(TypeError, match="env is 'CartPole-v1', expected a simulator"):
         agent.adapt("CartPole-v1", 1)
-    with pytest.raises(TypeError, match=r"schedule is .*expected a schedule such as Constant\(params\)"):
+    with pytest.raises(TypeError, match=r"schedule is .*expected a schedule such as StepChange"):
         agent.adapt(ROVER, 1, schedule=ROVER.nominal())
     with pytest.raises(ValueError, match="seed is 'a', expected a whole number"):
         agent.deploy(seed="a")
