@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+import urbe
 from oracles.mdp import same_model
 from urbe import MDP
 
@@ -201,3 +202,16 @@ def test_single_precision_is_as_exact_as_it_can_be():
         MDP.from_dense(p.astype(float), 0.0, discount=0.9)
     with pytest.raises(ValueError, match=r"sum to 0\.99998\d+, expected 1"):
         MDP.from_dense(p * np.float32(0.99999), 0.0, discount=0.9)
+
+
+def test_policies_scenarios_and_starts_may_be_of_single_precision():
+    third = np.full((3, 1, 3), 1.0 / 3.0)
+    mdp = MDP.from_dense(np.repeat(third, 3, axis=1), np.eye(3), discount=0.9, initial=third[0, 0].astype(np.float32))
+    single = third[:, 0].astype(np.float32)
+    assert abs(single.astype(float).sum(axis=1)[0] - 1.0) > 1e-9
+    np.testing.assert_allclose(urbe.evaluate_policy(mdp, single).value, urbe.evaluate_policy(mdp, third[:, 0]).value)
+    with pytest.raises(ValueError, match=r"policy\[0\] sums to"):
+        urbe.evaluate_policy(mdp, single.astype(float))
+    kernels = np.repeat(third, 3, axis=1)
+    found = [urbe.solve(mdp, urbe.Scenarios([k])).value for k in (kernels.astype(np.float32), kernels)]
+    np.testing.assert_allclose(*found)

@@ -94,7 +94,7 @@ def from_dense(
         n_states=n_states,
         discount=discount,
         initial=initial,
-        row_tolerance=rounding_of(transition),
+        row_tolerance=checks.sum_tolerance(transition),
     )
 
 
@@ -190,7 +190,7 @@ def from_transitions(
         n_states=size,
         discount=discount,
         initial=initial,
-        row_tolerance=rounding_of(probability, lower, upper) if row_tolerance is None else row_tolerance,
+        row_tolerance=checks.sum_tolerance(probability, lower, upper) if row_tolerance is None else row_tolerance,
         bounds=None if lo is None or hi is None else (lo, hi),
     )
 
@@ -242,12 +242,6 @@ def from_rows(
     rows = _distributions(rows, state, action, row_tolerance)
     action = np.ascontiguousarray(action, dtype=np.int32)
     return MDP(row_start, action, rows, checks.discount(discount), first, bounds)
-
-
-def rounding_of(*columns: Any) -> float:
-    """How far from one a row of these probabilities may sum: 1e-9, or 16 roundings of numbers given as float32."""
-    single = any(getattr(column, "dtype", None) == np.float32 for column in columns)
-    return 2e-6 if single else 1e-9
 
 
 def _distributions(rows: Rows, state: IntArray, action: IntArray, tolerance: float) -> Rows:

@@ -64,7 +64,7 @@ def model_of(
     _no_idle_states(s, ends, n_states, named)
 
     if row_tolerance is None:
-        row_tolerance = build.rounding_of(*(columns[name].values for name in PROBABILITIES if name in columns))
+        row_tolerance = checks.sum_tolerance(*(columns[name].values for name in PROBABILITIES if name in columns))
 
     def optional(name: str) -> FloatArray | None:
         return numbers(columns[name])[keep] if name in columns else None
