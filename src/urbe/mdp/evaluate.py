@@ -125,12 +125,11 @@ def policy_dimensions(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> int:
 def _action_ids(mdp: MDP, policy: Any) -> Any:
     """The policy, with ids in place of labels where it has any."""
     if isinstance(policy, Mapping):
-        states = mdp.labels.state_ids("policy", list(policy))
-        checks.int_array("policy", states, 0, mdp.n_states, "state")
+        states = checks.int_array("policy", mdp.labels.state_ids("policy", list(policy)), 0, mdp.n_states, "state")
         ids = np.full(mdp.n_states, -1, dtype=np.int64)
-        acts = ~mdp.terminal[states]  # anything may be given at terminal states
-        ids[states[acts]] = mdp.labels.action_ids(
-            "policy", [a for a, acted in zip(policy.values(), acts, strict=True) if acted]
+        acting = ~mdp.terminal[states]  # anything may be given at terminal states
+        ids[states[acting]] = mdp.labels.action_ids(
+            "policy", [a for a, acted in zip(policy.values(), acting, strict=True) if acted]
         )
         left = np.setdiff1d(np.flatnonzero(~mdp.terminal), states)
         if len(left):
@@ -161,8 +160,8 @@ def chosen_rows(mdp: MDP, policy: ArrayLike) -> IntArray:
     wrong = np.where(mdp.terminal, ids != -1, ~found)
     if wrong.any():
         state = int(np.argmax(wrong))
-        found = mdp.labels.action(int(ids[state])) if 0 <= ids[state] < mdp.n_actions else ids[state]
-        raise ValueError(f"policy[{state}] is {found}, but {_choices(mdp, state)}.")
+        name = mdp.labels.action(int(ids[state])) if 0 <= ids[state] < mdp.n_actions else ids[state]
+        raise ValueError(f"policy[{state}] is {name}, but {_choices(mdp, state)}.")
     return taken
 
 
