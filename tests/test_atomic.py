@@ -87,6 +87,26 @@ def test_folders_are_named_when_they_are_in_the_way_or_missing(tmp_path):
         replace_files({tmp_path / "nowhere" / "a": text_writer(["1"])})
 
 
+def test_pipes_and_devices_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(FileExistsError, match="device, pipe or socket, expected a file name"):
+            replace_files({tmp_path / name: text_writer(["1"])})
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert names(tmp_path) == ["link", "pipe"]
+
+
+def test_a_file_that_cannot_be_made_is_named_as_given(tmp_path, monkeypatch):
+    def refuse(path, *_):
+        raise PermissionError(13, "Permission denied", os.fspath(path))
+
+    monkeypatch.setattr("urbe.atomic.os.open", refuse)
+    with pytest.raises(PermissionError) as caught:
+        replace_files({tmp_path / "a": text_writer(["1"])})
+    assert caught.value.filename == str(tmp_path / "a")
+
+
 @pytest.mark.parametrize("name", ["model.csv", "model.npz", "model.tra", "model.bmdp"])
 def test_models_are_written_this_way(tmp_path, monkeypatch, name):
     mdp = MDP.from_dense(np.full((2, 1, 2), 0.5), 0.0, discount=0.9)

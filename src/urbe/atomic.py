@@ -31,7 +31,12 @@ def replace_files(writers: Mapping[str | os.PathLike[str], Writer]) -> None:
             final = final_path(path)
             temporary = final.with_name(f".{final.name[:200]}.{secrets.token_hex(8)}.tmp")
             staged.append((temporary, final))
-            write_new(temporary, writer)
+            try:
+                write_new(temporary, writer)
+            except OSError as error:
+                if error.filename == os.fspath(temporary):
+                    error.filename = os.fspath(path)
+                raise
         for temporary, final in staged:
             os.replace(temporary, final)
     except BaseException:
@@ -47,11 +52,13 @@ def final_path(path: str | os.PathLike[str]) -> Path:
     """Where a file will be; a link keeps pointing at the file.
 
     Raises:
-      OSError: it is a folder, or its folder does not exist.
+      OSError: it is a folder, a device or a pipe, or its folder does not exist.
     """
     final = Path(os.path.realpath(path))
     if final.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory, expected a file name", str(path))
+    if os.path.exists(path) and not os.path.isfile(path):  # renaming would put a file in place of the device
+        raise FileExistsError(errno.EEXIST, "Is a device, pipe or socket, expected a file name", str(path))
     if not final.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "No such directory to write into", str(final.parent))
     return final

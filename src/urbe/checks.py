@@ -123,10 +123,13 @@ def int_array(name: str, value: ArrayLike, low: int, high: int | None = None, me
     """Returns `value` as a 1-D integer array within `[low, high)`; floats are accepted if they are whole."""
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "fiu":
-            raise TypeError(f"its type is {array.dtype}")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be read as whole numbers: {error}.") from None
+    if array.dtype.kind not in "fiu":
+        for k, x in enumerate(array.tolist() if array.ndim == 1 else ()):
+            if not isinstance(x, Real):
+                raise ValueError(f"{name}[{k}] is {shown(x)}, expected a whole number.")
+        raise ValueError(f"{name} cannot be read as whole numbers: its type is {array.dtype}.")
     if array.ndim != 1:
         raise ValueError(f"{name} has shape {array.shape}, expected one dimension.")
     if not np.issubdtype(array.dtype, np.integer):
@@ -283,8 +286,15 @@ def non_negative(name: str, array: FloatArray) -> None:
         raise ValueError(f"{index_text(name, at)} is {array[tuple(at)]:.17g}, expected at least 0.")
 
 
-def distribution(name: str, value: ArrayLike, length: int, tolerance: float = 1e-9) -> FloatArray:
-    """Returns a probability vector of `length`; a sum within `tolerance` of one is normalised."""
+def sum_tolerance(*given: Any) -> float:
+    """How far from one such probabilities may sum: 1e-9, or 16 roundings of numbers given as float32."""
+    first = (each[0] if isinstance(each, (list, tuple)) and each else each for each in given)
+    return 2e-6 if any(getattr(each, "dtype", None) == np.float32 for each in first) else 1e-9
+
+
+def distribution(name: str, value: ArrayLike, length: int, tolerance: float | None = None) -> FloatArray:
+    """Returns a probability vector of `length`; a sum within `tolerance`, or its rounding, of one is normalised."""
+    tolerance = sum_tolerance(value) if tolerance is None else tolerance
     array = float_array(name, value, ndim=1)
     if len(array) != length:
         raise ValueError(f"{name} has {len(array)} entries, expected {length}.")

@@ -1,9 +1,12 @@
 """The command line from the user's side: arguments in, text, files and exit codes out."""
 
 import csv
+import io
 import json
+import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -183,3 +186,25 @@ def test_help_teaches(command, capsys):
         main([*command, "--help"])
     assert stop.value.code == 0
     assert "usage: urbe" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["solve", "MODEL", "--discount", "0.9"], ["solve", "--help"]])
+def test_a_reader_that_stops_reading_is_no_error(model, monkeypatch, capsys, arguments):
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        with suppress(SystemExit):  # of rich
+            assert main([str(model) if each == "MODEL" else each for each in arguments]) == 1
+        print("more", flush=True)  # as at exit
+    monkeypatch.undo()
+    assert capsys.readouterr().err == ""
+
+
+def test_letters_that_the_output_lacks_are_escaped(tmp_path, monkeypatch):
+    path = tmp_path / "model.csv"
+    path.write_text("state,action,next_state,probability,reward\nmüde,ruhe,müde,1,0.5\n", "utf-8")
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii"))
+    assert main(["solve", str(path), "--discount", "0.9"]) == 0
+    assert b"m\\xfcde" in written.getvalue()

@@ -4,7 +4,7 @@ import pytest
 
 import urbe
 from urbe import deep, gym
-from urbe.simulators import CartPole, Drift, Stacked, StepChange, UncertaintySet
+from urbe.simulators import CartPole, Constant, Drift, MarsRover, Stacked, StepChange, UncertaintySet
 
 POLE = CartPole()
 
@@ -32,6 +32,15 @@ MISTAKES = {
     "no members": (lambda: UncertaintySet(5, None), "params is 5, expected parameters of a simulator"),
     "no simulator": (lambda: Stacked(5, 2), "simulator is 5, expected a simulator such as CartPole()."),
     "no phases": (lambda: StepChange(5), "phases is 5, expected at least one (episodes, params)."),
+    "no schedule": (lambda: deep.dqn(POLE, seed=0, schedule=POLE.nominal()), "expected a schedule such as StepChange("),
+    "another simulator's": (
+        lambda: deep.dqn(POLE, seed=0, schedule=Constant(MarsRover().nominal())),
+        "schedule has the parameters failure, expected those of CartPole: half_length",
+    ),
+    "out of range": (
+        lambda: deep.dqn(POLE, seed=0, schedule=Constant(POLE.nominal()._replace(half_length=-1.0))),
+        "The first parameters of schedule: half_length is -1.0, expected",
+    ),
     "no bounds": (lambda: Drift(POLE.nominal(), 5, 3), "bounds or distributions is 5, expected a mapping from names"),
 }
 

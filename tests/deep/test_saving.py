@@ -8,6 +8,7 @@ import pytest
 
 from urbe import simulators
 from urbe.deep import settings as config
+from urbe.deep.baselines import domain_randomised_dqn
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.core import last_layer, natures
 from urbe.deep.load import load
@@ -237,3 +238,18 @@ def test_a_nature_of_ones_own_comes_with_the_settings(tmp_path):
     assert same(agent.learn(60), again.learn(60))
     with pytest.raises(CheckpointError, match="trainer/learner"):
         load(tmp_path / "agent", settings=replace(agent.trainer.settings, network=config.Network(hidden=(16, 8))))
+
+
+def test_a_schedule_is_kept_when_the_simulator_is_given_again(tmp_path):
+    poles = UncertaintySet.grid(CartPole(), half_length=(0.25, 1.0))
+    agent = domain_randomised_dqn(CartPole(), poles, seed=0, log_every=50, **TINY).learn(60)
+    agent.save(tmp_path / "agent")
+    assert same(agent.learn(60), load(tmp_path / "agent", env=CartPole()).learn(60))
+
+
+def test_a_schedule_that_a_file_cannot_describe_is_asked_for(tmp_path):
+    schedule = OwnSchedule(simulators.Constant(CartPole().nominal()))
+    pole(schedule=schedule).save(tmp_path / "agent")
+    with pytest.raises(ValueError, match=r"schedule is missing.*OwnSchedule.*give Constant\(env\.nominal\(\)\)"):
+        load(tmp_path / "agent", env=CartPole())
+    load(tmp_path / "agent", env=CartPole(), schedule=simulators.Constant(CartPole().nominal()))

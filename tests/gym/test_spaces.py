@@ -95,6 +95,12 @@ def test_rows_are_gymnasiums_flattening(space):
     assert Observations(space).size == expected.shape[1]
 
 
+def test_a_batch_may_be_empty(space):
+    rows, single = Spaces(space, 2).rows(create_empty_array(space, 0))
+    assert rows.shape == (0, Observations(space).size)
+    assert not single
+
+
 def test_spaces_go_through_files(space):
     expected = Spaces(space, 3, 5).describe()
     again = Spaces.of(expected)
@@ -119,6 +125,7 @@ def test_actions_count_from_the_start():
         (SPACES[0], 1.0, r"observation has shape \(\), expected"),
         (SPACES[0], np.zeros((2, 2, 3)), r"observation has shape \(2, 2, 3\)"),
         (SPACES[0], [0.0, np.nan, 0.0], r"observation\[1\] is nan, expected a finite number"),
+        (SPACES[0], [0.0, -1e300, 0.0], r"observation\[1\] is -1e\+300, expected a finite number of single precision"),
         (SPACES[0], ["a", "b", "c"], "observation has type <U1, expected numbers"),
         (SPACES[0], [[0.0], [1.0, 2.0]], "observation is not an array"),
         (CAMERA, np.full((2, 3, 3), 0.5), r"observation\[0, 0, 0\] is 0.5, expected a whole number, as Box"),
@@ -197,6 +204,8 @@ def test_acting_as_in_training_has_random_actions_and_needs_a_generator(agent):
         agent.predict(stacked, deterministic=False)
     with pytest.raises(ValueError, match="rng is given, but acting is deterministic"):
         agent.predict(stacked, rng=np.random.default_rng(0))
+    with pytest.raises(TypeError, match=r"rng is 3, expected a generator such as np.random.default_rng\(3\)"):
+        agent.predict(stacked, deterministic=False, rng=3)
 
 
 def test_acting_as_in_training_is_perturbed_by_the_uncertainty_head():

@@ -84,6 +84,10 @@ def test_an_action_that_leads_nowhere_does_not_exist():
 def test_refusals_name_the_call(states, step, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         urbe.MDP.from_function(states, ["go"], step or (lambda *_: []), discount=0.9)
+    with pytest.raises(ValueError, match=re.escape("step('a', 'go') is None, expected a list of (probability, next_")):
+        urbe.MDP.from_function(["a"], ["go"], lambda *_: None, discount=0.9)
+    with pytest.raises(TypeError, match=re.escape("states has [1], expected values that can be keys of a dict")):
+        urbe.MDP.from_function(["a", [1]], ["go"], lambda *_: [], discount=0.9)
     with pytest.raises(TypeError, match=re.escape("step is 3, expected a function of state and action.")):
         urbe.MDP.from_function(["a"], ["go"], 3, discount=0.9)
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
+import urbe
 from oracles.mdp import same_model
 from urbe import MDP
 
@@ -176,3 +178,40 @@ def test_the_first_state_may_be_a_number() -> None:
     for wrong in (2, -1, 0.5):
         with pytest.raises(ValueError, match=r"initial\[0\] is"):
             MDP.from_dense(kernel, 0.0, discount=0.9, initial=wrong)
+
+
+def test_single_precision_is_as_exact_as_it_can_be():
+    """Rows of float32 sum to one up to their own rounding, whichever constructor reads them; other rows do not."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(40), size=(40, 3)).astype(np.float32)
+    p /= p.sum(axis=-1, keepdims=True)
+    assert (np.abs(p.astype(float).sum(axis=-1) - 1.0) > 1e-9).any()
+    dense = MDP.from_dense(p, 0.0, discount=0.9)
+    np.testing.assert_allclose(dense.rows.row_sums(dense.rows.probability), 1.0, rtol=0, atol=1e-15)
+    s, a, t = (axis.ravel() for axis in np.indices(p.shape))
+    columns = {"state": s, "action": a, "next_state": t, "probability": p.ravel(), "reward": np.zeros(len(s))}
+    others = [
+        MDP.from_transitions(*columns.values(), discount=0.9),
+        MDP.from_columns(columns, discount=0.9),
+        MDP.from_sparse([csr_array(p[:, k]) for k in range(3)], 0.0, discount=0.9),
+        MDP.from_pymdptoolbox(p.transpose(1, 0, 2), np.zeros(40), discount=0.9),
+    ]
+    for other in others:
+        np.testing.assert_array_equal(other.rows.probability, dense.rows.probability)
+    with pytest.raises(ValueError, match=r"sum to 0\.9999999\d+, expected 1"):
+        MDP.from_dense(p.astype(float), 0.0, discount=0.9)
+    with pytest.raises(ValueError, match=r"sum to 0\.99998\d+, expected 1"):
+        MDP.from_dense(p * np.float32(0.99999), 0.0, discount=0.9)
+
+
+def test_policies_scenarios_and_starts_may_be_of_single_precision():
+    third = np.full((3, 1, 3), 1.0 / 3.0)
+    mdp = MDP.from_dense(np.repeat(third, 3, axis=1), np.eye(3), discount=0.9, initial=third[0, 0].astype(np.float32))
+    single = third[:, 0].astype(np.float32)
+    assert abs(single.astype(float).sum(axis=1)[0] - 1.0) > 1e-9
+    np.testing.assert_allclose(urbe.evaluate_policy(mdp, single).value, urbe.evaluate_policy(mdp, third[:, 0]).value)
+    with pytest.raises(ValueError, match=r"policy\[0\] sums to"):
+        urbe.evaluate_policy(mdp, single.astype(float))
+    kernels = np.repeat(third, 3, axis=1)
+    found = [urbe.solve(mdp, urbe.Scenarios([k])).value for k in (kernels.astype(np.float32), kernels)]
+    np.testing.assert_allclose(*found)

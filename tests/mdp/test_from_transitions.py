@@ -119,6 +119,10 @@ def test_indices_are_int32_and_whole_floats_are_read() -> None:
         assert array.dtype == np.int32
 
 
+def test_a_state_that_is_no_number_is_named() -> None:
+    refuses("state[1] is None, expected a whole number.", two_states | {"state": [0, None, 1]})
+
+
 def test_terminal_states_may_loop_for_nothing() -> None:
     ended = two_states | {"next_state": [0, 1, 1]}
     mdp = build(ended, terminal=[1])
@@ -145,7 +149,7 @@ def test_refuses_bad_numbers_naming_the_entry() -> None:
     refuses("next_state[1] is 2, expected a 0-based state below 2.", two_states | {"next_state": [0, 2, 0]}, n_states=2)
     refuses("state[2] is -1, expected at least 0", two_states | {"state": [0, 0, -1]})
     refuses("action[0] is 0.5, expected a whole number", two_states | {"action": [0.5, 0, 0]})
-    refuses("state cannot be read as whole numbers", two_states | {"state": ["a", "b", "c"]})
+    refuses("state[0] is 'a', expected a whole number.", two_states | {"state": ["a", "b", "c"]})
     refuses("state has shape (1, 3), expected one dimension", two_states | {"state": [[0, 0, 1]]})
     refuses("expected below 2147483647: number the states", two_states | {"next_state": [0, 2**31, 0]})
 

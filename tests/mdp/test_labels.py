@@ -182,13 +182,13 @@ def test_policies_may_be_given_by_label():
     for policy in ({"old": "mend", "new": "run"}, ["end", "run", "mend"], np.array(["", "run", "mend"])):
         assert np.array_equal(urbe.evaluate_policy(mdp, policy).value, expected.value)
     table = expected.table()
-    again = urbe.evaluate_policy(mdp, dict(zip(table["state"][1:], table["action"][1:], strict=True)))
+    again = urbe.evaluate_policy(mdp, dict(zip(table["state"], table["action"], strict=True)))
     assert np.array_equal(again.value, expected.value)
     for policy, message in (
         ({"old": "mend"}, "policy has no action for new, expected one for each state."),
         ({"old": "mend", "nwe": "run"}, "policy[1] is 'nwe', expected a state: 'gone', 'new', 'old'."),
         (["end", "walk", "mend"], "policy[1] is 'walk', expected an action: 'mend', 'run'."),
-        (["end", "mend", "mend"], "policy[1] is 0, but"),
+        (["end", "mend", "mend"], "policy[1] is mend, but state new has the actions run."),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             urbe.evaluate_policy(mdp, policy)

@@ -65,3 +65,10 @@ def test_labels_start_and_end():
 def test_refusals(transition, reward, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         urbe.MDP.from_sparse(transition, reward, discount=0.9, states=["a", "b"])
+
+
+def test_one_matrix_is_not_a_list_of_them():
+    with pytest.raises(
+        TypeError, match=r"transition is .*, expected a list or \{action: matrix\} of matrices, one for each"
+    ):
+        urbe.MDP.from_sparse(csr_array([[1.0]]), 0.0, discount=0.9)

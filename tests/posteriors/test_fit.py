@@ -298,6 +298,8 @@ def test_refuses_what_the_model_does_not_list(row, message):
 @pytest.mark.parametrize("options", [{"n_states": 1}, {"n_actions": 1}, {"feasible": "all"}, {"terminal": [0]}])
 def test_refuses_a_second_observation(options):
     model = Posterior.fit(log_of((0, 0, 1.0, 0)), discount=0.9).model
+    with pytest.raises(TypeError, match=re.escape("rewards is 'known', expected a prior such as NormalGamma.around(")):
+        Posterior.fit(log_of((0, 0, 1.0, 0)), discount=0.9, rewards="known")
     with pytest.raises(ValueError, match="model= is given and says all that; leave them out"):
         Posterior.fit(log_of((0, 0, 1.0, 0)), model=model, **options)
 

@@ -97,7 +97,7 @@ def test_other_folders_are_refused_and_not_touched(tmp_path):
     with pytest.raises(CheckpointError, match=r"is not a run's folder: it has no config.json but holds thesis.tex"):
         RunDirectory(tmp_path, CONFIG)
     assert os.listdir(tmp_path) == ["thesis.tex"]
-    with pytest.raises(FileExistsError):
+    with pytest.raises(CheckpointError, match=r"thesis.tex: is a file, expected a run's folder"):
         RunDirectory(tmp_path / "thesis.tex", CONFIG)
 
 

@@ -319,3 +319,38 @@ def test_the_check_is_found_among_the_contracts_without_loading_jax_before():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "check_uncertainty_set" in found.stdout
+
+
+class CoinParams(NamedTuple):
+    heads: float = 0.5
+
+
+@dataclass(frozen=True)
+class Coin:
+    """A simulator without `check_params`."""
+
+    time_limit: int = 1
+    n_actions: int = 2
+
+    def nominal(self):
+        return CoinParams(jnp.float32(0.5))
+
+    def start(self, key, params):  # noqa: ARG002
+        return jnp.int32(0)
+
+    def outcomes(self, state, action, params):  # noqa: ARG002
+        chances = jnp.stack([params.heads, 1.0 - params.heads]) ** action
+        return Outcomes(chances / chances.sum(), jnp.arange(2), jnp.zeros(2), jnp.ones(2, bool))
+
+    def observe(self, state):
+        return state.astype(jnp.float32)[None]
+
+
+def test_members_without_probabilities_are_named():
+    assert len(UncertaintySet.grid(Coin(), heads=(0.0, 1.0))) == 3
+    with pytest.raises(
+        ValueError, match=r"Member 2 \(heads 1.5\) has outcomes of action 1 with the probabilities 1.5, "
+    ):
+        UncertaintySet.grid(Coin(), heads=(0.2, 1.5))
+    with pytest.raises(ValueError, match=r"-0\.5, expected a distribution.*check_params\(params\)"):
+        UncertaintySet.samples(Coin(), seed=0, count=1, heads=Uniform(1.5, 1.5000001))

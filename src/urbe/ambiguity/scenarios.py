@@ -109,7 +109,7 @@ class ConditionalValueAtRisk(RectangularSet):
 
 def _bind(rule: ScenarioRule, mdp: MDP, kernels: Kernels, level: Any, weights: ArrayLike | None) -> ScenarioNature:
     rows, members = _members(mdp, kernels)
-    members = _distributions(mdp, rows, members)
+    members = _distributions(mdp, rows, members, checks.sum_tolerance(kernels))
     n_scenarios = members.shape[1]
     levels = mdp.per_row("level", level)
     checks.row_range("level", levels, 0.0, 1.0, mdp.row_name)
@@ -172,13 +172,13 @@ def _require_memory(n_entries: int, n_rows: int, n_scenarios: int) -> None:
     )
 
 
-def _distributions(mdp: MDP, rows: Rows, members: FloatArray) -> FloatArray:
+def _distributions(mdp: MDP, rows: Rows, members: FloatArray, tolerance: float) -> FloatArray:
     """Normalises the rows of `members`; raises naming the first scenario and row that is not a distribution."""
     if not rows.n_rows:
         return members
     total = np.add.reduceat(members, rows.entry_start[:-1], axis=0)  # (R, K)
     least = np.minimum.reduceat(members, rows.entry_start[:-1], axis=0)
-    wrong = (np.abs(total - 1.0) > 1e-9) | (least < 0.0)
+    wrong = (np.abs(total - 1.0) > tolerance) | (least < 0.0)
     if wrong.any():
         row, k = np.argwhere(wrong)[0]
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from urbe.cli import compare, convert, evaluate, plan, report, reproduce, solve,
 from urbe.cli.wording import in_options
 
 OK, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+NO_READER = 1  # as rich exits, which prints tables and bars
 
 DESCRIPTION = """\
 Robust Markov decision processes: policies whose worst-case value is certified.
@@ -45,10 +47,26 @@ exit codes: 0 done, 1 tolerance not reached, cells or training failed, 2 bad inp
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # labels may have letters that a terminal lacks
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()  # here, not at exit, so that a missing reader is noticed here
+    except BrokenPipeError:  # as in `urbe solve model.csv | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NO_READER
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         return int(options.run(options))
     except (ValueError, KeyError, OSError, MemoryError, ModuleNotFoundError) as error:
+        if isinstance(error, BrokenPipeError):
+            sys.stdout.flush()  # raises it again if it is of the output
         print(f"urbe: {in_options(_sentence(error))}", file=sys.stderr)
         return BAD_INPUT
     except RuntimeError as error:  # NotConverged, CellsFailed, and planners whose rounds run out

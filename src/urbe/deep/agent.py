@@ -150,6 +150,8 @@ class DQNAgent:
                 f"rng is {problem}; expected predict(observation) to act greedily, or predict(observation, "
                 "deterministic=False, rng=numpy.random.default_rng(seed)) to act as in training."
             )
+        if rng is not None:
+            checks.generator("rng", rng)
         spaces = self.trainer.spaces
         rows, single = spaces.rows(observation)
         numbers = self.policy.predict(rows, rng)

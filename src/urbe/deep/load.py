@@ -63,7 +63,7 @@ def load(
       path: a saved agent, a run's folder (its newest checkpoint), or one checkpoint of a run.
       env: the environment, instead of the one in the file; sizes must agree.
       uncertainty_set: the members of that environment, if the file cannot describe them.
-      schedule: the changes of a given simulator's parameters; None keeps the nominal ones.
+      schedule: the changes of a given simulator's parameters; None takes them from the file.
       settings: the settings, if they have parts of your own.
 
     Raises:
@@ -144,6 +144,8 @@ def _read(path: Path_) -> Saved:
     tensors, about, run = _read_any(Path(checks.file_path("path", path)))
     version = about.get("version")
     if type(version) is not int or version < 1 or not about.keys() >= _PARTS.keys():
+        if about.get("family") == "adaptive":
+            raise CheckpointError(path, "is an adaptive agent; load it with urbe.deep.load_adaptive.")
         raise CheckpointError(path, f"is not an agent: it contains {checks.listing(sorted(about)) or 'nothing'}.")
     if version > VERSION:
         raise CheckpointError(
@@ -258,6 +260,8 @@ def _given(
     if found == "simulator":  # checked before anything is compiled
         if uncertain is None:
             uncertain = _described_set(env, saved.world.get("uncertain"))
+        if schedule is None:
+            schedule = _described_schedule(saved)
         with refused(saved.path, "a training"):
             training = _training(saved)
         keep_states = _keeps_states(saved)
@@ -270,6 +274,18 @@ def _given(
     trainer = make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
     _require_fit(_sizes(saved), _sizes_of(settings, trainer.learner), saved.path)
     return trainer
+
+
+def _described_schedule(saved: Saved) -> Schedule | None:
+    description = saved.world.get("schedule")
+    if type(description) is dict and "why" in description:
+        raise ValueError(
+            f"schedule is missing, expected that of the agent {saved.name} in {os.fspath(saved.path)}: "
+            f"{description['why']} To keep the nominal parameters instead, give Constant(env.nominal())."
+        )
+    with refused(saved.path, "a schedule"):
+        schedule: Schedule | None = build("schedule", description)
+    return schedule
 
 
 def _keeps_states(saved: Saved) -> bool:

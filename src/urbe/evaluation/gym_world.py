@@ -68,9 +68,7 @@ class GymWorld:
     @property
     def time_limit(self) -> int | None:
         """The time limit of a simulator, if nothing else truncates its episodes."""
-        env = self._envs[0]
-        limited = env.spec is not None and env.spec.max_episode_steps is not None
-        return env.unwrapped.simulator.time_limit if isinstance(env.unwrapped, SimulatorEnv) and not limited else None
+        return own_limit(self._envs[0])
 
     @property
     def action_shape(self) -> tuple[int, ...]:
@@ -151,3 +149,9 @@ def _params(env: Env) -> Mapping[str, float] | None:
         env.get_wrapper_attr("get_params")() if env.has_wrapper_attr("get_params") else None
     )
     return named
+
+
+def own_limit(env: Env) -> int | None:
+    """The time limit of the simulator behind an environment, if nothing else truncates its episodes."""
+    limited = env.spec is not None and env.spec.max_episode_steps is not None
+    return env.unwrapped.simulator.time_limit if isinstance(env.unwrapped, SimulatorEnv) and not limited else None

@@ -89,11 +89,16 @@ def play(
         alive = alive & ~moved.terminated & ~moved.truncated & (outcome.fault == FINE)
         step += 1
         if limit is None and step == ENDLESS and alive.any():
-            raise ValueError(
-                f"An episode has lasted {ENDLESS} steps without ending. Limit its length with time_limit=, or "
-                "wrap the environment: gymnasium.wrappers.TimeLimit(env, 1000)."
-            )
+            raise ValueError(endless("Limit its length with time_limit=, or wrap"))
     return outcome
+
+
+def endless(advice: str) -> str:
+    """The message about an episode that does not end; `advice` ends in a verb for the environment."""
+    return (
+        f"An episode has lasted {ENDLESS} steps and has not ended. {advice} the environment: "
+        "gymnasium.wrappers.TimeLimit(env, 1000)."
+    )
 
 
 def _where(alive: BoolArray, new: Observations, old: Observations) -> Observations:

@@ -57,8 +57,11 @@ class Observations:
             one: np.ndarray = (numbers == np.arange(self.space.n)).astype(np.float32)
             return one
         if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary)):
-            return np.array(batch, np.float32).reshape(count, -1)  # a copy: some environments reuse one array
-        return np.stack([self.row(each) for each in iterate(batch_space(self.space, count), batch)])
+            with np.errstate(over="ignore"):  # the caller checks that numbers are finite
+                rows = np.array(batch, np.float32)  # a copy: some environments reuse one array
+            return rows.reshape(count, self.size)
+        each = [self.row(one) for one in iterate(batch_space(self.space, count), batch)] if count else []
+        return np.array(each, np.float32).reshape(count, self.size)
 
     def row(self, obs: Any) -> Float[np.ndarray, " D"]:
         """The row of one observation."""

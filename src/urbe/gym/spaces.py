@@ -108,9 +108,9 @@ def _leaves(name: str, space: Space, found: Any) -> Iterator[_Leaf]:
         try:
             array = np.asarray(found)
         except ValueError as error:
-            raise ValueError(f"{name} is not an array ({error}), expected an element of {space}.") from None
+            raise ValueError(f"{name} is not an array ({error}), expected an element of {_text(space)}.") from None
         if array.dtype.kind not in "biuf":
-            raise ValueError(f"{name} has type {array.dtype}, expected numbers, as {space} gives.")
+            raise ValueError(f"{name} has type {array.dtype}, expected numbers, as {_text(space)} gives.")
         yield _Leaf(name, space, array)
 
 
@@ -124,8 +124,8 @@ def _require(leaf: _Leaf, count: int | None) -> None:
             f"{name} has shape {found.shape}, expected {one} as {_text(space)} gives, or {batch} for B observations."
         )
     whole = np.dtype(space.dtype).kind in "biu"
-    bad = ~np.isfinite(found) if not whole else found != np.floor(found)
-    expected = "a finite number" if not whole else f"a whole number, as {_text(space)} gives"
+    bad = ~(np.abs(found) <= np.finfo(np.float32).max) if not whole else found != np.floor(found)
+    expected = "a finite number of single precision" if not whole else f"a whole number, as {_text(space)} gives"
     if isinstance(space, (kinds.Discrete, kinds.MultiDiscrete)):
         low, size = np.asarray(space.start), np.asarray(space.n if isinstance(space, kinds.Discrete) else space.nvec)
         bad = bad | (found < low) | (found >= low + size)

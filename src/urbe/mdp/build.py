@@ -94,6 +94,7 @@ def from_dense(
         n_states=n_states,
         discount=discount,
         initial=initial,
+        row_tolerance=checks.sum_tolerance(transition),
     )
 
 
@@ -108,7 +109,7 @@ def from_transitions(
     n_states: int | None = None,
     terminal: ArrayLike = (),
     initial: ArrayLike | None = None,
-    row_tolerance: float = 1e-9,
+    row_tolerance: float | None = None,
     lower: ArrayLike | None = None,
     upper: ArrayLike | None = None,
 ) -> MDP:
@@ -126,7 +127,7 @@ def from_transitions(
       n_states: number of states; by default one more than the largest id seen.
       terminal: ids of states where the process ends. Only a self-loop of reward zero may leave them.
       initial: the first state, or `(S,)` its distribution.
-      row_tolerance: how far from one a row may sum; within it the row is rescaled.
+      row_tolerance: how far from one a row may sum; within it the row is rescaled. None is 1e-9, or 2e-6 for float32.
       lower, upper: `(N,)` bounds on each probability, both or neither, with sum lower <= 1 <= sum upper over each
         (state, action); they become `MDP.bounds`.
 
@@ -189,7 +190,7 @@ def from_transitions(
         n_states=size,
         discount=discount,
         initial=initial,
-        row_tolerance=row_tolerance,
+        row_tolerance=checks.sum_tolerance(probability, lower, upper) if row_tolerance is None else row_tolerance,
         bounds=None if lo is None or hi is None else (lo, hi),
     )
 

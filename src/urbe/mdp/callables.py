@@ -53,6 +53,12 @@ def from_function(
 ) -> MDP:
     """Builds a model from a function; see `MDP.from_function`."""
     listed = list(states)
+    strange = next((state for state in listed if not isinstance(state, Hashable)), None)
+    if strange is not None:
+        raise TypeError(
+            f"states has {checks.shown(strange)}, expected values that can be keys of a dict, such as tuples "
+            "in place of lists."
+        )
     number = {state: k for k, state in enumerate(listed)}
     if not listed or len(number) < len(listed):
         found = "is empty" if not listed else f"has {len(listed) - len(number)} states twice"
@@ -100,6 +106,11 @@ def _collect(
     into: Collected, k: int, at: int, state: Hashable, action: Hashable, outcomes: Any, number: dict[Hashable, int]
 ) -> None:
     """Collects the outcomes of one pair."""
+    if not isinstance(outcomes, Iterable):
+        raise ValueError(
+            f"step({state!r}, {action!r}) is {checks.shown(outcomes)}, expected a list of "
+            "(probability, next_state, reward)."
+        )
     for j, outcome in enumerate(outcomes):
         call = f"step({state!r}, {action!r})[{j}]"
         try:

@@ -101,7 +101,7 @@ def policy_rows(mdp: MDP, policy: ArrayLike) -> FloatArray:
         weights = np.zeros(mdp.n_rows)
         weights[chosen_rows(mdp, policy)] = 1.0
         return weights
-    return _randomised(mdp, checks.float_array("policy", policy, ndim=2))
+    return _randomised(mdp, checks.float_array("policy", policy, ndim=2), checks.sum_tolerance(policy))
 
 
 def policy_dimensions(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> int:
@@ -125,10 +125,12 @@ def policy_dimensions(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> int:
 def _action_ids(mdp: MDP, policy: Any) -> Any:
     """The policy, with ids in place of labels where it has any."""
     if isinstance(policy, Mapping):
-        states = mdp.labels.state_ids("policy", list(policy))
-        checks.int_array("policy", states, 0, mdp.n_states, "state")
+        states = checks.int_array("policy", mdp.labels.state_ids("policy", list(policy)), 0, mdp.n_states, "state")
         ids = np.full(mdp.n_states, -1, dtype=np.int64)
-        ids[states] = mdp.labels.action_ids("policy", list(policy.values()))
+        acting = ~mdp.terminal[states]  # anything may be given at terminal states
+        ids[states[acting]] = mdp.labels.action_ids(
+            "policy", [a for a, acted in zip(policy.values(), acting, strict=True) if acted]
+        )
         left = np.setdiff1d(np.flatnonzero(~mdp.terminal), states)
         if len(left):
             raise ValueError(
@@ -158,7 +160,8 @@ def chosen_rows(mdp: MDP, policy: ArrayLike) -> IntArray:
     wrong = np.where(mdp.terminal, ids != -1, ~found)
     if wrong.any():
         state = int(np.argmax(wrong))
-        raise ValueError(f"policy[{state}] is {ids[state]}, but {_choices(mdp, state)}.")
+        name = mdp.labels.action(int(ids[state])) if 0 <= ids[state] < mdp.n_actions else ids[state]
+        raise ValueError(f"policy[{state}] is {name}, but {_choices(mdp, state)}.")
     return taken
 
 
@@ -171,7 +174,7 @@ def policy_matrix(mdp: MDP, weights: FloatArray) -> csr_array:
     return csr_array((weights[chosen], chosen, start), shape=(mdp.n_states, mdp.n_rows)) @ mdp.matrix()
 
 
-def _randomised(mdp: MDP, policy: FloatArray) -> FloatArray:
+def _randomised(mdp: MDP, policy: FloatArray, tolerance: float) -> FloatArray:
     shape = (mdp.n_states, mdp.n_actions)
     if policy.shape != shape:
         raise ValueError(f"policy has shape {policy.shape}, expected {shape} probabilities.")
@@ -183,7 +186,7 @@ def _randomised(mdp: MDP, policy: FloatArray) -> FloatArray:
         state, action = (int(i) for i in np.argwhere(stray)[0])
         raise ValueError(f"policy[{state}, {action}] is {stray[state, action]:g}, but {_choices(mdp, state)}.")
     total = np.bincount(mdp.row_state, weights, minlength=mdp.n_states)
-    wrong = ~mdp.terminal & (np.abs(total - 1.0) > 1e-9)
+    wrong = ~mdp.terminal & (np.abs(total - 1.0) > tolerance)
     if wrong.any():
         state = int(np.argmax(wrong))
         raise ValueError(

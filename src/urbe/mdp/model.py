@@ -100,7 +100,7 @@ class MDP:
         n_states: int | None = None,
         terminal: ArrayLike = (),
         initial: ArrayLike | None = None,
-        row_tolerance: float = 1e-9,
+        row_tolerance: float | None = None,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> MDP:

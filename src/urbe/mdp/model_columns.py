@@ -27,6 +27,7 @@ from urbe.types import FloatArray, IntArray
 
 WANTED = ("state", "action", "next_state", "probability", "reward", "lower", "upper")
 NEEDED = ("state", "action", "next_state", "reward")
+PROBABILITIES = ("probability", "lower", "upper")
 
 
 def model_of(
@@ -39,7 +40,7 @@ def model_of(
     labels: bool | None = None,
     terminal: Any = None,
     initial: Any = None,
-    row_tolerance: float = 1e-9,
+    row_tolerance: float | None = None,
 ) -> MDP:
     """Converts a table to a model; for the arguments see `MDP.from_columns`."""
     checks.one_of("missing", missing, ("refuse", "drop"))
@@ -61,6 +62,9 @@ def model_of(
     n_states = int(max(s.max(), t.max())) + 1
     ends = _successors_alone(s, t, n_states) if terminal is None else named.state_ids("terminal", terminal)
     _no_idle_states(s, ends, n_states, named)
+
+    if row_tolerance is None:
+        row_tolerance = checks.sum_tolerance(*(columns[name].values for name in PROBABILITIES if name in columns))
 
     def optional(name: str) -> FloatArray | None:
         return numbers(columns[name])[keep] if name in columns else None

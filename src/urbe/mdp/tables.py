@@ -100,13 +100,16 @@ def from_sparse(
     >>> from_sparse({"stay": stay, "go": go}, [[0.0, 1.0], [0.0, 0.0]], discount=0.9, states=["here", "there"])
     MDP(2 states (1 terminal), 2 rows, 3 entries, discount 0.9)
     """
+    from scipy.sparse import issparse
+
     names = tuple(transition) if isinstance(transition, Mapping) else None
     if isinstance(reward, Mapping):
         missing = [name for name in names or () if name not in reward]
         if names is None or missing:
             raise ValueError(f"reward has no matrix for {missing or 'a list of'} actions, expected the same keys.")
         reward = [reward[name] for name in names]
-    checks.kind("transition", transition, isinstance(transition, Iterable), "a list or {action: matrix} of matrices")
+    fits = isinstance(transition, Iterable) and not issparse(transition)
+    checks.kind("transition", transition, fits, "a list or {action: matrix} of matrices, one for each action")
     matrices = list(transition.values() if isinstance(transition, Mapping) else transition)
     listed = _listed(matrices, reward)
     labels = Labels(None if states is None else tuple(states), names)
@@ -193,9 +196,10 @@ def _stored(matrix: Any) -> int:
 def _coo(name: str, matrix: Any) -> Any:
     from scipy.sparse import coo_array, issparse
 
-    if not issparse(matrix):
-        matrix = checks.float_array(name, matrix, ndim=2)
-    entries = coo_array(matrix)
+    single = getattr(matrix, "dtype", None) == np.float32  # kept: its rows sum to one less exactly
+    entries = coo_array(matrix if issparse(matrix) else checks.float_array(name, matrix, ndim=2))
+    if single:
+        entries = entries.astype(np.float32)
     wrong = ~((entries.data >= 0.0) & (entries.data < np.inf))
     if wrong.any():
         at = int(np.argmax(wrong))

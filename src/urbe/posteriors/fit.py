@@ -119,6 +119,11 @@ def _read(
     window: int | None,
 ) -> _Data:
     check_transitions("transitions", transitions)
+    if rewards is not None:
+        fits = isinstance(rewards, NormalGamma)
+        checks.kind(
+            "rewards", rewards, fits, "a prior such as NormalGamma.around(log.reward), or None if rewards are known"
+        )
     weight = _weights(transitions, forget, window)
     if model is not None:
         check_model("model", model)

@@ -288,6 +288,8 @@ def read_finished(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 
 def _make_folder(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise CheckpointError(path, "is a file, expected a run's folder. Give a new folder.")
     names = os.listdir(path) if path.is_dir() else []
     strange = sorted(name for name in names if name != LOCK and not _TEMPORARY.fullmatch(name))
     if strange and CONFIG not in names:

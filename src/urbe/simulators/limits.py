@@ -63,7 +63,14 @@ def recover_state(simulator: Simulator, obs: Float[Array, " D"]) -> State:
         middle = each.mean(axis=0)  # |o_s - o|^2 = |o_s|^2 - 2 o_s . o + |o|^2, centred to avoid cancellation
         near = (each - middle) @ (obs - middle) - 0.5 * ((each - middle) ** 2).sum(axis=-1)
         return near.argmax().astype(jnp.int32)
-    raise ValueError(
+    raise ValueError(unrecoverable(simulator))
+
+
+def unrecoverable(simulator: Simulator) -> str | None:
+    """Why states cannot be recovered from observations; None if they can."""
+    if isinstance(simulator, Recoverable | Numbered):
+        return None
+    return (
         f"{type(simulator).__name__} cannot recover a state from an observation, expected a method state_of(obs), "
         "or states that are numbered (n_states)."
     )
@@ -107,6 +114,26 @@ def check_nominal_params(simulator: Checked, nominal_params: Params) -> None:
     for name, value in nominal_params._asdict().items():
         checks.finite_number(f"nominal_params.{name}", value)
     simulator.check_params(param_dict(nominal_params))
+
+
+def check_schedule(simulator: Simulator, schedule: Any) -> None:
+    """Raises unless a schedule begins with parameters of the simulator, in their range if it checks that."""
+    fits = all(callable(getattr(schedule, name, None)) for name in ("begin", "next", "params"))
+    checks.kind("schedule", schedule, fits, "a schedule such as StepChange(((100, params), (100, others)))")
+    first, expected = schedule.params(schedule.begin(jax.random.key(0))), simulator.nominal()._fields
+    found = getattr(first, "_fields", ("none",))
+    if found != expected:
+        raise ValueError(
+            f"schedule has the parameters {checks.listing(found, 20)}, expected those of {type(simulator).__name__}: "
+            f"{checks.listing(expected, 20)}."
+        )
+    try:
+        for name, value in first._asdict().items():
+            checks.finite_number(name, np.asarray(value))
+        if isinstance(simulator, Checked):
+            simulator.check_params(param_dict(first))
+    except ValueError as error:
+        raise ValueError(f"The first parameters of schedule: {error}") from None
 
 
 def with_params(simulator: Simulator, params: Params, named: Mapping[str, Any]) -> Params:

@@ -10,16 +10,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from urbe import checks
 from urbe.rng import stream
 from urbe.simulators.base import Params, Simulator
 from urbe.simulators.distributions import Distribution
-from urbe.simulators.limits import param_dict, with_params
+from urbe.simulators.limits import Checked, param_dict, with_params
 
 SHOWN = 20
 """At most this many members are printed."""
+
+ROUNDING = 1e-5
+"""Tolerance for sums of probabilities: float32, some outcomes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -227,4 +230,29 @@ def _build(simulator: Simulator, points: list[dict[str, float]], include_nominal
             place = len(members) if place is None else place
             members.append(member)
     columns = ([np.float32(member[name]) for member in members] for name in nominal_params)
-    return UncertaintySet(type(nominal)(*(jnp.asarray(np.array(column)) for column in columns)), place)
+    made = UncertaintySet(type(nominal)(*(jnp.asarray(np.array(column)) for column in columns)), place)
+    if not isinstance(simulator, Checked) and hasattr(simulator, "outcomes"):
+        _require_distributions(simulator, made)
+    return made
+
+
+def _require_distributions(simulator: Simulator, made: UncertaintySet) -> None:
+    """Raises unless the outcomes in a first state have probabilities under every member."""
+
+    def at_first(params: Params) -> Float[Array, "A J"]:
+        state = simulator.start(jax.random.key(0), params)
+        actions = jnp.arange(simulator.n_actions, dtype=jnp.int32)
+        return jax.vmap(lambda action: simulator.outcomes(state, action, params).probability)(actions)
+
+    if jax.eval_shape(jax.vmap(at_first), made.params).shape[-1] == 1:
+        return  # certain outcomes
+    found = np.asarray(jax.jit(jax.vmap(at_first))(made.params))
+    wrong = ~((found >= 0.0).all(axis=-1) & (np.abs(found.sum(axis=-1) - 1.0) <= ROUNDING))
+    if wrong.any():
+        k, action = np.argwhere(wrong)[0].tolist()
+        params = checks.listing([f"{name} {value}" for name, value in param_dict(made.members()[k]).items()], 20)
+        raise ValueError(
+            f"Member {k} ({params}) has outcomes of action {action} with the probabilities "
+            f"{checks.listing(found[k, action].tolist())}, expected a distribution. Give parameters in their range; "
+            f"{type(simulator).__name__} can check it by a method check_params(params)."
+        )

@@ -21,11 +21,8 @@ from jaxtyping import Array, Bool, Int
 from urbe import checks
 from urbe.simulators.base import Key, Params, Simulator, State, step
 from urbe.simulators.limits import param_dict
-from urbe.simulators.uncertainty import UncertaintySet
+from urbe.simulators.uncertainty import ROUNDING, UncertaintySet
 from urbe.types import FloatArray
-
-ROUNDING = 1e-5
-"""Tolerance for sums of probabilities: float32, some outcomes."""
 
 
 class SetReport(NamedTuple):

@@ -16,11 +16,12 @@ from urbe.deep import (
     EpisodeCVaR,
     adaptive_dqn,
     bayes_adaptive_dqn,
+    load,
     load_adaptive,
     thompson_dqn,
 )
 from urbe.evaluation.adaptation import Step, deploy_lives
-from urbe.gym import EnvMembers
+from urbe.gym import EnvMembers, SimulatorEnv
 from urbe.runs.errors import CheckpointError
 from urbe.simulators import CartPole, MarsRover, MarsRoverParams, StepChange, UncertaintySet
 from urbe.simulators.base import step as simulate
@@ -252,6 +253,13 @@ def test_the_belief_learns_from_the_action_that_was_taken(members):
             session.take(wrong)
 
 
+def test_an_environment_without_a_time_limit_has_the_simulators():
+    agent = rover().learn(32)
+    env = SimulatorEnv(MarsRover(size=4, start_zone=(2, 2), encoding=one_hot, time_limit=3), failure=0.0)
+    found = agent.adapt(env, 2)
+    assert (found.length <= 3).all()
+
+
 def test_lives_side_by_side_are_those_one_by_one():
     policy = rover().learn(64).policy
     params = MarsRoverParams(jnp.asarray([[0.02, 0.5], [0.5, 0.02], [0.02, 0.02]], jnp.float32))
@@ -259,6 +267,43 @@ def test_lives_side_by_side_are_those_one_by_one():
     assert together.reports["worst"].shape == (3, 2)
     again = deploy_lives(policy, ROVER, params, seed=1)
     np.testing.assert_array_equal(together.episode_return, again.episode_return)
+
+
+def test_a_session_refuses_what_is_no_outcome_and_goes_on():
+    session = rover().deploy()
+    here, there = np.eye(16, dtype=np.float32)[[0, 1]]
+    with pytest.raises(ValueError, match=r"observation is a batch of 3, expected one.*agent\.deploy\(\) for each"):
+        session.act(np.zeros((3, 16)))
+    action, before = session.act(here), session.belief
+    for reward, found in ((np.nan, "nan"), (1e300, "1e\\+300"), ("1", "'1', expected a number, without quotes")):
+        with pytest.raises(ValueError, match=f"reward is {found}"):
+            session.observe(reward, there, False)
+    with pytest.raises(ValueError, match="terminated is 'no', expected True or False"):
+        session.observe(0.0, there, "no")
+    with pytest.raises(ValueError, match="observation is a batch of 1, expected one"):
+        session.observe(0.0, there[None], False)
+    assert not session.log
+    np.testing.assert_array_equal(session.belief, before)
+    session.observe(np.float64(-0.001), there, np.bool_(False), np.False_)
+    assert [step for step, _ in session.log] == [
+        {"action": action, "reward": -0.001, "terminated": False, "truncated": False}
+    ]
+
+
+class Hidden:
+    """A simulator whose state cannot be computed from its observation."""
+
+    time_limit, n_actions = POLE.time_limit, POLE.n_actions
+    nominal, start, outcomes, observe = POLE.nominal, POLE.start, POLE.outcomes, POLE.observe
+
+
+def test_a_deployment_that_cannot_predict_does_not_begin():
+    hidden = Hidden()
+    agent = bayes_adaptive_dqn(hidden, POLES, switching=Switching(0.1), seed=0, **SMALL)
+    with pytest.raises(
+        ValueError, match=r"Hidden cannot recover a state .* state_of\(obs\).* what each member predicts"
+    ):
+        agent.deploy()
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
@@ -275,7 +320,17 @@ def test_what_does_not_fit_is_refused(tmp_path):
         agent.deploy().observe(0.0, [0.0] * 16, False)
     with pytest.raises(ValueError, match="as the agent was trained with"):
         agent.deploy(gymnasium.make("CartPole-v1"))
+    with pytest.raises(ValueError, match=r"env has observations of shape \(4,\) and 2 actions, expected \(16,\) and 4"):
+        agent.adapt(POLE, 1)
+    with pytest.raises(TypeError, match="env is 'CartPole-v1', expected a simulator"):
+        agent.adapt("CartPole-v1", 1)
+    with pytest.raises(TypeError, match=r"schedule is .*expected a schedule such as StepChange"):
+        agent.adapt(ROVER, 1, schedule=ROVER.nominal())
+    with pytest.raises(ValueError, match="seed is 'a', expected a whole number"):
+        agent.deploy(seed="a")
     agent.save(tmp_path / "agent")
+    with pytest.raises(CheckpointError, match=r"is an adaptive agent; load it with urbe\.deep\.load_adaptive"):
+        load(tmp_path / "agent")
     (tmp_path / "agent").write_bytes((tmp_path / "agent").read_bytes()[:-1])
     with pytest.raises(CheckpointError):
         load_adaptive(tmp_path / "agent")

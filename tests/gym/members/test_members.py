@@ -222,6 +222,8 @@ def test_duplicates_and_unknown_parameters_are_named():
         EnvMembers(env, [{"length": 0.0}])
     with pytest.raises(ValueError, match="No parameter varies"):
         EnvMembers.grid(env)
+    with pytest.raises(ValueError, match="length is empty, expected one or more values"):
+        EnvMembers.grid(env, length=())
     with pytest.raises(ValueError, match="expected a member"):
         EnvMembers(env, [], include_nominal=False)
     with pytest.raises(ValueError, match=r"'pole_length' is not among .*InvertedPendulumEnv.*pole_mass.*hinge_damping"):

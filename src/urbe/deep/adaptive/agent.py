@@ -28,6 +28,8 @@ from urbe.deep.core.finite import NotFinite
 from urbe.deep.core.keys import key_data, root_key, with_keys
 from urbe.deep.describe import describe, describe_or_why
 from urbe.evaluation.adaptation import Deployments, deploy_lives, parameter_paths
+from urbe.evaluation.gym_world import own_limit
+from urbe.evaluation.host import ENDLESS, endless
 from urbe.gym.env_simulator import EnvSimulator
 from urbe.gym.kinds import SINGLE, Env
 from urbe.gym.members.base import Members
@@ -38,6 +40,7 @@ from urbe.runs.tensors import save_tensors
 from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
 from urbe.simulators.base import observation_size
+from urbe.simulators.limits import check_schedule
 
 VERSION = 2
 """Version of `AdaptiveAgent.about` and `AdaptiveAgent.tensors`."""
@@ -217,7 +220,11 @@ class AdaptiveAgent:
                     "urbe.gym.ChangingParams(env, schedule, seed)."
                 )
             return _adapt_in(self.deploy(env, members, seed=seed), env, episodes, seed)
+        fits = all(hasattr(env, name) for name in ("nominal", "start", "outcomes", "observe"))
+        checks.kind("env", env, fits, "a simulator such as CartPole(), or a Gymnasium environment")
+        self._require_spaces(Spaces.flat(observation_size(env), env.n_actions))
         changing = Constant(env.nominal()) if schedule is None else schedule
+        check_schedule(env, changing)
         params = parameter_paths(changing, lives=1, episodes=episodes, seed=seed)
         return deploy_lives(self.policy, env, params, seed=seed)
 
@@ -303,13 +310,17 @@ def _spaces(env: Env) -> Spaces:
 
 def _adapt_in(session: Session, env: Env, episodes: int, seed: int) -> Deployments:
     returns, lengths, ends, reports = [], [], [], []
+    limit = own_limit(env)
     for episode in range(episodes):
         observation, _ = env.reset(seed=seed if episode == 0 else None)
         total, length, over, terminated = 0.0, 0, False, False
         while not over:
             observation, reward, terminated, truncated, _ = env.step(session.act(observation))
+            truncated = truncated or length + 1 == limit
             session.observe(float(reward), observation, terminated, truncated)
             total, length, over = total + float(reward), length + 1, terminated or truncated
+            if length == ENDLESS and not over:
+                raise ValueError(endless("Wrap"))
         returns.append(total)
         lengths.append(length)
         ends.append(terminated)

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from urbe import extras
+from urbe import checks, extras
 from urbe.deep.adaptive.packing import Packing
 from urbe.deep.adaptive.policy import AdaptiveMemory, AdaptivePolicy
 from urbe.evaluation.adaptation import Step
@@ -29,10 +29,13 @@ from urbe.gym.members.base import MemberOutcomes, Members
 from urbe.gym.spaces import Spaces
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import load_tensors, save_tensors
-from urbe.simulators.limits import param_dict
+from urbe.simulators.limits import param_dict, unrecoverable
 
 VERSION = 1
 """Version of the files that `Session.save` writes."""
+
+LARGEST = float(np.finfo(np.float32).max)
+"""The largest reward: the belief is computed in single precision."""
 
 
 class Session:
@@ -58,9 +61,12 @@ class Session:
             raise ValueError(
                 f"members has {len(members)}, expected {policy.model.n_members}, as the agent was trained."
             )
+        why = unrecoverable(policy.model.simulator) if members is None else None
+        if why is not None:
+            raise ValueError(f"{why} The session computes from it what each member predicts.")
         self.policy, self._spaces, self._env, self._members = policy, spaces, env, members
         self._leaves, tree = jax.tree.flatten(policy)
-        memory = jax.jit(_start, static_argnums=2)(policy, seed, members is not None)
+        memory = jax.jit(_start, static_argnums=2)(policy, checks.whole_number("seed", seed, 0), members is not None)
         self._packing = Packing.of(memory)
         self._run = _programs(tree, self._packing)
         self._vector: Any = self._packing.pack(memory)
@@ -78,7 +84,7 @@ class Session:
         """
         decided = self._decided
         if decided is None or not _same(observation, decided[0]):
-            row = self._spaces.rows(observation)[0][0]
+            row = self._row(observation)
             if decided is None or not _same(row, decided[0]):
                 self._vector = self._run.act(self._leaves, self._vector, row)
                 decided = row, _action(self._vector)
@@ -109,22 +115,35 @@ class Session:
     def observe(self, reward: float, observation: Any, terminated: bool, truncated: bool = False) -> None:
         """Updates the belief by the outcome of the last action; at the end of an episode, its last observation.
 
-        If another action than the agent's was taken, say so with `take`.
+        If another action than the agent's was taken, say so with `take`. After an error, nothing has changed: the
+        outcome can be given again.
 
         Raises:
-          ValueError: there was no action since the last call, or the observation is not one of the environment's.
+          ValueError: there was no action since the last call, the observation is not one of the environment's, or the
+            reward is not a finite number.
         """
         if self._acted is None:
             raise ValueError("observe was called before act, expected an action first: session.act(observation).")
-        row = self._spaces.rows(observation)[0][0]
+        row, reward = self._row(observation), checks.number("reward", reward, -LARGEST, LARGEST)
+        terminated, truncated = checks.flag("terminated", terminated), checks.flag("truncated", truncated)
         before, action = self._acted
         step = np.concatenate((before, row, (action, reward, terminated, truncated)), dtype=np.float32)
         predicted = () if self._predicted is None else tuple(self._predicted[:4])
         self._vector = self._run.observe(self._leaves, self._vector, step, predicted)
         self._acted, self._predicted, self._report = None, None, None
         self._decided = None if terminated or truncated else (row, _action(self._vector))
-        happened = {"action": action + self._spaces.start, "reward": float(reward)}
-        self.log.append((happened | {"terminated": bool(terminated), "truncated": bool(truncated)}, self._vector))
+        happened = {"action": action + self._spaces.start, "reward": reward}
+        self.log.append((happened | {"terminated": terminated, "truncated": truncated}, self._vector))
+
+    def _row(self, observation: Any) -> np.ndarray:
+        rows, single = self._spaces.rows(observation)
+        if not single:
+            raise ValueError(
+                f"observation is a batch of {len(rows)}, expected one: a session is the deployment in one environment. "
+                "Call agent.deploy() for each environment."
+            )
+        row: np.ndarray = rows[0]
+        return row
 
     @property
     def memory(self) -> AdaptiveMemory:

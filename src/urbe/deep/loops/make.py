@@ -11,6 +11,7 @@ from urbe.gym.kinds import KINDS, AnyEnv
 from urbe.gym.members.base import Members
 from urbe.gym.members.fitting import fitting_members, what_to_give
 from urbe.simulators import Schedule, Simulator, UncertaintySet
+from urbe.simulators.limits import check_schedule
 
 Environment = Simulator | AnyEnv
 Uncertain = UncertaintySet | Members
@@ -58,6 +59,8 @@ def make_trainer(
             f"uncertainty_set is of type {type(uncertain).__name__}, expected UncertaintySet for the simulator "
             f"{type(env).__name__}; members of other kinds are for Gymnasium environments."
         )
+    if schedule is not None:
+        check_schedule(env, schedule)
     return CompiledTrainer(settings, env, uncertain, schedule, seed, record_every, keep_states, training)
 
 

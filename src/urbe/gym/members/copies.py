@@ -122,6 +122,9 @@ class EnvMembers:
         if not values:
             raise ValueError("No parameter varies, expected at least one by name with its values.")
         lists = [checks.float_array(name, each, ndim=1).tolist() for name, each in values.items()]
+        for name, each in zip(values, lists, strict=True):
+            if not each:
+                raise ValueError(f"{name} is empty, expected one or more values, such as (0.5, 0.75).")
         points = [dict(zip(values, point, strict=True)) for point in product(*lists)]
         model, found = model_behind(env, adapter)
         own = found.get_params(model)
