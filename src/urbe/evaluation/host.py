@@ -96,7 +96,7 @@ def play(
 def endless(advice: str) -> str:
     """The message about an episode that does not end; `advice` ends in a verb for the environment."""
     return (
-        f"An episode has lasted {ENDLESS} steps and has not ended. {advice} the environment: "
+        f"An episode has lasted {ENDLESS} steps without ending. {advice} the environment: "
         "gymnasium.wrappers.TimeLimit(env, 1000)."
     )
 
