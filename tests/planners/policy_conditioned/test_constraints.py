@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import urbe
+from urbe.paper.table_one.grid_study import direction_features, distance_grid, uniform_log
 from urbe.planners.policy_conditioned import MomentConstraints
-from urbe.planners.policy_conditioned.grid_study import direction_features, distance_grid, uniform_log
 
 RIVER = urbe.library.riverswim(4, discount=1.0)
 

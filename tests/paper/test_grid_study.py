@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from urbe.planners.policy_conditioned.grid_study import distance_grid, grid_study
+from urbe.paper.table_one.grid_study import distance_grid, grid_study
 
 
 def test_the_grid_is_the_one_described():
