@@ -45,7 +45,7 @@ IN_PRACTICE = {
     "OLRM": OLRM(bonus_scale=0.02),  # with the scales of theory a hundred episodes teach nothing
     "UCRL2": UCRL2(scale=0.05, criterion=Criterion.EPISODE),
     "MismatchSARSA": MismatchSARSA(0.05, check=False),  # episodes end, without discounting
-    "RCPO": RCPO(cost=0.0, limit=1.0, actor=0.5),
+    "RCPO": RCPO(cost=0.0, limit=1.0, critic=0.5, actor=0.2, initial=1.0),
 }
 """Agents whose defaults are not for short episodes without discounting, and those that have none."""
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import urbe
 from oracles.plans import random_model, random_problem
@@ -24,6 +25,7 @@ from urbe.agents import (
 )
 from urbe.agents.l1_plan import L1Plan
 from urbe.agents.set_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty, SetPlan, centred
+from urbe.ambiguity.optimistic import helping
 from urbe.envs import FiniteEnv, Phase
 from urbe.posteriors.beliefs import Visit
 from urbe.runs.checkpoint import load_agent, save_agent
@@ -128,6 +130,57 @@ def test_ucrl2_takes_its_own_balls_as_a_set(criterion):
     assert other_gain == pytest.approx(gain, abs=1e-12)
 
 
+def plan_of(kind, env):
+    """Values of rows of the first plan."""
+    agent = kind.start(task_of(env), Streams(0, ONE))
+    agent.strategy.plan(agent.known, ONE)
+    return agent.strategy.q[0, 0].copy()
+
+
+@pytest.mark.parametrize("criterion", Criterion)
+@pytest.mark.parametrize("name", [name for name in SETS if name.startswith("shared")])
+def test_the_best_model_of_a_shared_budget_spends_it_on_one_action(name, criterion):
+    one, other = SETS[name], type(SETS[name].ball)(SETS[name].ball.radius)
+    plans = [plan_of(UCRL2(criterion=criterion, set=each), RIVER) for each in (one, other)]
+    assert np.array_equal(*plans)
+
+
+def test_a_shared_budget_helps_as_much_as_the_linear_program_over_its_kernels():
+    """max_a max_q q_a . z with sum_a ||q_a - p_a||_1 <= 0.5; variables q and the deviations of two actions."""
+    rng = np.random.default_rng(5)
+    model = urbe.MDP.from_dense(rng.dirichlet(np.ones(3), (3, 2)), rng.random((3, 2)), discount=0.9)
+    v = rng.normal(size=3)
+    found = helping("set", SRectangular(L1Ball(0.5)), model).operator(model).improve(v)
+    for s in range(3):
+        p, best = model.to_dense()[0][s].ravel(), -np.inf
+        for a in range(2):
+            gain = np.zeros(12)
+            gain[3 * a : 3 * a + 3] = v
+            both = np.hstack([np.vstack([np.eye(6), -np.eye(6)]), -np.vstack([np.eye(6), np.eye(6)])])
+            rows = np.vstack([both, np.repeat([0.0, 1.0], 6)])
+            sums = np.hstack([np.kron(np.eye(2), np.ones(3)), np.zeros((2, 6))])
+            lp = linprog(-gain, rows, np.concatenate([p, -p, [0.5]]), sums, np.ones(2))
+            best = max(best, model.rows.row_reward[model.row_of(s, a)] - 0.9 * lp.fun)
+        assert found.value[s] == pytest.approx(best, abs=1e-8)
+
+
+def test_ucrl2_takes_factors_and_sets_that_help_already():
+    model = RIVER.feasible
+    dense = model.rows.matrix().toarray()
+    shared = urbe.FactorSet(np.eye(model.n_rows), dense, L1Ball(0.3))
+    for kind in (shared, urbe.FactorSet(np.eye(model.n_rows), dense, urbe.Optimistic(L1Ball(0.3)))):
+        known = UCRL2(set=kind, criterion=Criterion.EPISODE), UCRL2(set=L1Ball(0.3), criterion=Criterion.EPISODE)
+        found, plain = (each.start(Task(urbe.Posterior.before(model), 1), Streams(0, ONE)) for each in known)
+        for agent in (found, plain):
+            agent.strategy.plan(agent.known, ONE)
+        assert found.strategy.q.shape == plain.strategy.q.shape  # one step: the reward of each pair
+        assert found.strategy.q == pytest.approx(plain.strategy.q)
+        best = helping("set", kind, model).operator(model).improve(np.arange(5.0)).q
+        assert best == pytest.approx(urbe.Optimistic(L1Ball(0.3)).operator(model).improve(np.arange(5.0)).q)
+    helped = UCRL2(set=urbe.Optimistic(KLBall(0.1))), UCRL2(set=KLBall(0.1))
+    assert np.array_equal(*(plan_of(kind, RIVER) for kind in helped))
+
+
 def test_regions_that_shrink_with_visits_learn_faster_than_ucrl2():
     """KL-UCRL: the region of a pair is of the size of what a likelihood ratio leaves open."""
     task = Task(urbe.Posterior.before(RIVER.feasible), 20)
@@ -165,11 +218,11 @@ def test_what_does_not_fit_is_refused_before_the_first_episode():
         run(URBE(set=0.3), SEVEN, task, episodes=1, seed=0)
     with pytest.raises(ValueError, match="radius"):
         run(URBE(set=L1Ball(3.0)), SEVEN, task, episodes=1, seed=0)
-    with pytest.raises(ValueError, match="Where actions share a budget"):
-        run(UCRL2(set=SRectangular(L1Ball(0.3))), SEVEN, task, episodes=1, seed=0)
+    with pytest.raises(ValueError, match=r"set is a TwiceRegularised.*: it does not say what nature does in"):
+        run(UCRL2(set=urbe.TwiceRegularised(0.01)), SEVEN, task, episodes=1, seed=0)
     with pytest.raises(TypeError, match=r"sets\[0\]"):
         run(OLRM(sets=(0.3,)), SEVEN, task, episodes=1, seed=0)
-    with pytest.raises(ValueError, match=r"sets\[1\] is SRectangular.*, which couples actions or states"):
+    with pytest.raises(ValueError, match=r"sets\[1\] is SRectangular.*, which is not solved row by row.*flagged"):
         run(OLRM(sets=(KLBall(0.1), SRectangular(L1Ball(0.3)))), SEVEN, task, episodes=1, seed=0)
     with pytest.raises(ValueError, match="radius"):
         run(OLRM(sets=(L1Ball(0.3), L1Ball(3.0))), SEVEN, task, episodes=1, seed=0)

@@ -13,10 +13,21 @@ from urbe.ambiguity.l1 import L1Ball
 from urbe.envs.finite import FiniteEnv, Phase
 from urbe.paper.chapter import check_chapters
 from urbe.paper.results import Results
-from urbe.paper.table_one import CELLS, CHAPTER, SYSTEMS, ChangeCell, PlanCell, Row, ScaleCell, figures
+from urbe.paper.table_one import (
+    CELLS,
+    CHAPTER,
+    SYSTEMS,
+    ChangeCell,
+    GridCell,
+    PlanCell,
+    Row,
+    ScaleCell,
+    figures,
+    systems,
+)
 from urbe.paper.table_one.results import COLUMNS, measured, verdicts
 from urbe.paper.table_one.run import Watched, batch_of, run
-from urbe.paper.table_one.systems import REFERENCE
+from urbe.paper.table_one.systems import CONDITIONED, REFERENCE
 from urbe.rng import stream
 
 WORLDS = ("riverswim", "seven_states")
@@ -26,7 +37,7 @@ WORLDS = ("riverswim", "seven_states")
 def rows():
     plans = [PlanCell(world, 0, 2) for world in WORLDS]
     changes = [ChangeCell(name, 3) for name in SYSTEMS]
-    return [row for cell in (*plans, *changes) for row in run(cell, Path())]
+    return [row for cell in (*plans, *changes, GridCell(3, 2), GridCell(4, 2)) for row in run(cell, Path())]
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +68,22 @@ def test_every_system_plans_or_refuses(rows):
             if not mine["refused"]:
                 assert mine["true"] <= mine["optimum"] + 1e-9
                 assert mine["held_low"] <= mine["held_out"] or abs(mine["held_out"]) < 1e-9
+
+
+def test_nothing_beats_the_best_policy_of_the_grid_and_nature_is_worse_than_the_truth(rows):
+    found = {(r.at, r.replicate, r.system, r.metric): r.value for r in rows if r.kind == "grid"}
+    assert {key[2] for key in found} == {CONDITIONED, REFERENCE}
+    for (size, k, system, metric), value in found.items():
+        best = found[size, k, system, "optimum"]
+        assert value <= best + 1e-9
+        if metric == "own":  # credible sets at 90 %: all of these hold the true grid
+            assert value <= found[size, k, system, "true"] + 1e-6
+
+
+def test_policy_conditioned_sets_stop_at_the_features_of_large_models(monkeypatch):
+    monkeypatch.setattr(systems, "MOST_MOMENTS", 100)
+    found = run(replace(next(c for c in CELLS["quick"] if c.name == "scale-policy_conditioned-2"), limit=60.0), Path())
+    assert [row.value for row in found if row.metric == "solved"] == [0.0]  # ten states have 200 entries
 
 
 def test_the_reference_has_the_best_worst_case_and_states_it(rows):
@@ -127,7 +154,9 @@ def test_verdicts_follow_the_numbers(timed):
 
 def test_every_section_is_drawn_from_what_is_there(timed):
     whole = figures.sections(Results.of(timed, Row))
-    assert [section.title for section in whole][-2:] == ["Seven states with a change", "Time"]
+    titles = [section.title for section in whole]
+    assert titles[-3:] == ["Seven states with a change", "A grid from trajectories", "Time"]
+    assert [row[0] for row in whole[-2].exhibits[0].tables[0].rows] == ["3", "4"]
     assert len(whole[0].tables[0].rows) == len(SYSTEMS)
     assert all(len(row) == len(whole[0].tables[0].head) for row in whole[0].tables[0].rows)
     some = [row for row in timed if row.kind == "plans" and row.world == "riverswim"]

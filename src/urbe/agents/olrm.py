@@ -44,12 +44,17 @@ from urbe.agents.set_plan import centred, plan_model
 from urbe.agents.ucrl2 import Criterion
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.nature import Nature
-from urbe.ambiguity.per_row import PerRow
-from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.ambiguity.sweep import named_after
 from urbe.mdp.model import MDP
 from urbe.posteriors.beliefs import PosteriorConfig, Stationary, Visit
 from urbe.types import BoolArray, FloatArray, IntArray
+
+UNCHECKABLE = (
+    "pairs are flagged one by one, when they disappoint the worst case of their set, but a pair has no worst case of "
+    "its own in a set that couples actions or states. For a shared budget give the ball itself, with the budget as its "
+    "radius."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +114,16 @@ class MixedPlans:
         steps = 1 if self._average else horizon
         self._log = np.log(2.0 * model.n_states * model.n_actions * steps / self._delta)
         self.epochs = Epochs(model, streams)
+        if kind.sets is not None:
+            checks.sequence("sets", kind.sets, "a tuple of at least one set, such as (KLBall(0.1), KLBall(1.0))")
         self._sets = None if kind.sets is None else (Exact(), *kind.sets)
         self._levels = len(kind.radii if kind.sets is None else kind.sets)
         self._plan: EpisodePlan | AveragePlan = (
             AveragePlan(model, n, self._sets) if self._average else EpisodePlan(model, horizon, n, self._sets, cap)
         )
         self._natures: dict[tuple[int, int], Nature] = {}  # of replicates and levels, since the epoch began
-        for each in () if kind.sets is None else PerRow(kind.sets, 0).sets:
+        for k, each in enumerate(() if kind.sets is None else kind.sets):
+            check_rectangular(f"sets[{k}]", each, UNCHECKABLE)
             each.operator(model)  # sets that do not fit are refused before the first episode
         known = model.per_row("flagged", _as_numbers(kind.flagged)) != 0.0
         self.level = np.tile(np.where(known, self._levels, 0), (n, 1))

@@ -1,12 +1,18 @@
-"""Reward-constrained policy optimisation: an actor, a critic and a Lagrange multiplier, on three time scales.
+"""Reward-constrained policy optimisation: critics, an actor and a Lagrange multiplier, on three time scales.
 
-    critic    V(s) += eta_c delta,     delta = r - lambda c(s, a) + gamma V(s') - V(s)
-    actor     theta(s, a') += eta_a delta (1[a' = a] - pi(a'|s)),       pi = softmax(theta)
-    price     lambda <- min(max(lambda + eta_p (J_C - limit), 0), most)   after each episode, J_C its discounted cost
+    critics   Q(s, a) += eta_c [ r + gamma sum_b pi(b|s') Q(s', b) - Q(s, a) ],    and Q_C with the cost in place of r
+    actor     theta(s, .) += eta_a H (Q - lambda Q_C)(s, .),                       pi = softmax(theta)
+    price     lambda <- min(max(lambda + eta_p (J_C - limit), 0), most)            after each episode
 
-with eta_p much smaller than eta_a, and eta_a than eta_c [Tessler2019]. The penalty guides; what is constrained is J_C.
-The price tends to the multiplier of the linear program (`urbe.solve_constrained`). With a fixed price it is an
-actor-critic.
+with eta_p much smaller than eta_a, and eta_a than eta_c [Tessler2019]; J_C is the discounted cost of the episode, and H
+the horizon, at most 1 / (1 - gamma). What is constrained is J_C. The price tends to the multiplier of the linear
+program (`urbe.solve_constrained`), and the mean discounted visits of pairs to its occupancies. With a fixed price it is
+an actor-critic.
+
+Departure: the paper's critic estimates values of r - lambda c. Here reward and cost are kept apart, so that a change of
+the price requires no learning. The actor follows the natural gradient with probabilities of at least exp(-8) of the
+largest: steps of the plain gradient are proportional to the probability of an action, so that a policy that is nearly
+deterministic ignores the price, which then rises far beyond the multiplier.
 """
 
 from __future__ import annotations
@@ -26,6 +32,11 @@ from urbe.agents.locate import Locator
 from urbe.rng import Draws
 from urbe.types import FloatArray, IntArray
 
+KEPT = ("theta", "q", "cost_q", "price", "mean_price", "episode_cost", "_visits", "_discount")
+
+FLOOR = -8.0
+"""The least preference of an action, relative to the largest in its state."""
+
 
 @dataclass(frozen=True, eq=False)
 class RCPO:
@@ -33,19 +44,22 @@ class RCPO:
 
     Args:
       cost: c(s, a): a number, `(R,)`, `(S, A)` or `{(s, a): number}`.
-      limit: of the expected discounted cost of an episode.
-      critic, actor: step sizes, by the number of times the state was seen.
-      price: step size of the price, by the number of episodes.
+      limit: limit of the expected discounted cost of an episode.
+      critic, actor, price: step sizes of the critics, the actor (for returns of about one) and the price, by the number
+        of episodes.
       initial_price, most: where the price begins, and its largest value.
+      initial: initial Q; above all values it makes the agent try everything. Actions that seem worse are soon rare, so
+        that an initial Q below them may hide better ones.
     """
 
     cost: Any
     limit: ArrayLike
-    critic: ArrayLike | PolynomialDecay = 0.1
-    actor: ArrayLike | PolynomialDecay = 0.05
+    critic: ArrayLike | PolynomialDecay = field(default_factory=lambda: PolynomialDecay(0.1, power=0.5, delay=2000.0))
+    actor: ArrayLike | PolynomialDecay = field(default_factory=lambda: PolynomialDecay(0.1, power=0.5, delay=2000.0))
     price: ArrayLike | PolynomialDecay = field(default_factory=lambda: PolynomialDecay(0.02, power=0.4, delay=500.0))
     initial_price: ArrayLike = 0.0
     most: ArrayLike = 100.0
+    initial: ArrayLike = 0.0
 
     def start(self, task: Task, streams: Streams) -> RCPOLearner:
         return RCPOLearner(task, streams, self)
@@ -56,9 +70,9 @@ class RCPOLearner:
 
     Attributes:
       theta: `(B, R)` preferences of pairs.
-      v: `(B, S)` values of the penalised reward.
+      q, cost_q: `(B, R)` values of reward and cost of pairs.
       price: `(B,)` lambda.
-      mean_price: `(B,)` its mean over the second half of the episodes so far, less noisy.
+      mean_price: `(B,)` its mean, less noisy: that of episode k has the weight k^2.
       episode_cost: `(B,)` discounted cost of the episode so far.
     """
 
@@ -69,32 +83,47 @@ class RCPOLearner:
         self._cost = model.per_row("cost", settings.cost)
         self._limit = checks.per_replicate("limit", settings.limit, n, -np.inf, np.inf)
         self._most = checks.per_replicate("most", settings.most, n, 0.0, np.inf)
-        self._critic, self._actor, self._step = (
+        self._rates = [
             as_decay(getattr(settings, name)).for_replicates(name, n) for name in ("critic", "actor", "price")
-        )
-        self.theta: FloatArray = np.zeros((n, model.n_rows))
-        self.v: FloatArray = np.zeros((n, model.n_states))
-        self._seen: FloatArray = np.zeros((n, model.n_states))
+        ]
+        self._reach = min(float(task.horizon), 1.0 / max(1.0 - model.discount, 1e-300))
+        self.theta, self.q, self.cost_q, self._visits = (np.zeros((n, model.n_rows)) for _ in range(4))
+        self.q += checks.per_replicate("initial", settings.initial, n, -np.inf, np.inf)[:, None]
         self.price: FloatArray = checks.per_replicate("initial_price", settings.initial_price, n, 0.0, np.inf)
+        self.mean_price: FloatArray = self.price.copy()
         self.episode_cost: FloatArray = np.zeros(n)
-        self._weight: FloatArray = np.ones(n)
-        self._sums: FloatArray = np.zeros((1, n))  # of the price, episode by episode
+        self._discount: FloatArray = np.ones(n)  # gamma^t
         self._episodes = 0
-
-    @property
-    def mean_price(self) -> FloatArray:
-        if self._episodes == 0:
-            return self.price
-        half = self._episodes // 2
-        return np.asarray((self._sums[self._episodes] - self._sums[half]) / (self._episodes - half))
+        self._set_rates()
 
     @property
     def policy(self) -> FloatArray:
-        """`(B, R)` the probability of each row in its state."""
-        start = self._model.row_start[:-1][~self._model.terminal]
-        states = np.cumsum(np.isin(np.arange(self._model.n_rows), start)) - 1
+        """`(B, R)` the probability of each row in its state, of the latest policy."""
+        start, states = self._places()
         weight = np.exp(self.theta - np.maximum.reduceat(self.theta, start, axis=1)[:, states])
         return np.asarray(weight / np.add.reduceat(weight, start, axis=1)[:, states])
+
+    @property
+    def mean_policy(self) -> FloatArray:
+        """`(B, R)` the policy with the mean discounted visits of all past ones, weighted as `mean_price`.
+
+        The latest policy alternates between actions of equal worth; this one mixes them, as the linear program does.
+        States that were never visited follow the latest policy.
+        """
+        start, states = self._places()
+        total = np.add.reduceat(self._visits, start, axis=1)[:, states]
+        return np.where(total > 0.0, self._visits / np.where(total > 0.0, total, 1.0), self.policy)
+
+    def _places(self) -> tuple[IntArray, IntArray]:
+        """The first row of each state with actions, and each row's index among these states."""
+        start = self._model.row_start[:-1][~self._model.terminal]
+        return start, np.cumsum(np.isin(np.arange(self._model.n_rows), start)) - 1
+
+    def _set_rates(self) -> None:
+        """The step sizes of the episode."""
+        self._critic, self._actor, self._step = (
+            np.array([rate_after(float(self._episodes), line) for line in lines]) for lines in self._rates
+        )
 
     def act(self, replicate: IntArray, state: IntArray, step: int) -> IntArray:
         """Draws from the policy."""
@@ -108,30 +137,30 @@ class RCPOLearner:
         row = self._locate.rows(steps)
         _learn(
             steps.replicate, steps.state, row, steps.reward, steps.next_state, steps.terminated, self._model.row_start,
-            self._model.discount, self._cost, self.price, self._critic, self._actor, self.theta, self.v, self._seen,
-            self.episode_cost, self._weight,
+            self._model.discount, self._cost, self.price, self._critic, self._reach * self._actor, self.theta, self.q,
+            self.cost_q, self._visits, (self._episodes + 1.0) ** 2, self.episode_cost, self._discount,
         )  # fmt: skip
 
     def end_episode(self) -> None:
         """The price follows the cost."""
-        rate = np.array([rate_after(float(self._episodes), line) for line in self._step])
-        self.price = np.clip(self.price + rate * (self.episode_cost - self._limit), 0.0, self._most)
+        self.price = np.clip(self.price + self._step * (self.episode_cost - self._limit), 0.0, self._most)
         self._episodes += 1
-        if self._episodes == len(self._sums):
-            self._sums = np.concatenate([self._sums, np.zeros_like(self._sums)])
-        self._sums[self._episodes] = self._sums[self._episodes - 1] + self.price
-        self.episode_cost, self._weight = np.zeros_like(self.price), np.ones_like(self.price)
+        k = self._episodes
+        share = 6.0 * k / ((k + 1.0) * (2.0 * k + 1.0))  # k^2 / (1 + 4 + ... + k^2)
+        self.mean_price = self.mean_price + share * (self.price - self.mean_price)
+        self.episode_cost, self._discount = np.zeros_like(self.price), np.ones_like(self.price)
+        self._set_rates()
 
     def state(self) -> dict[str, Any]:
-        arrays = {name: np.array(getattr(self, f"_{name}")) for name in ("seen", "weight", "sums")}
-        own = {name: np.array(getattr(self, name)) for name in ("theta", "v", "price", "episode_cost")}
-        return {**arrays, **own, "episodes": self._episodes, "policy": self._uniform.state()}
+        own = {name: np.array(getattr(self, name)) for name in KEPT}
+        return {**own, "episodes": self._episodes, "policy": self._uniform.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        self._seen, self._weight, self._sums = (np.array(state[name]) for name in ("seen", "weight", "sums"))
-        self.theta, self.v, self.price = (np.array(state[name]) for name in ("theta", "v", "price"))
-        self.episode_cost, self._episodes = np.array(state["episode_cost"]), int(state["episodes"])
+        for name in KEPT:
+            setattr(self, name, np.array(state[name]))
+        self._episodes = int(state["episodes"])
         self._uniform.load(state["policy"])
+        self._set_rates()
 
 
 @njit(cache=True, nogil=True)
@@ -156,19 +185,28 @@ def _draw(replicate, state, row_start, theta, uniform, at, rows):
 
 @njit(cache=True, nogil=True)
 def _learn(
-    replicate, state, row, reward, next_state, terminated, row_start, gamma, cost, price, critic, actor, theta, v, seen,
-    episode_cost, weight,
+    replicate, state, row, reward, next_state, terminated, row_start, gamma, cost, price, critic, actor, theta, q,
+    cost_q, visits, importance, episode_cost, discount,
 ):  # fmt: skip
     for k in range(len(replicate)):
         b, s, i = replicate[k], state[k], row[k]
-        episode_cost[b] += weight[b] * cost[i]
-        weight[b] *= gamma
-        ahead = 0.0 if terminated[k] else v[b, next_state[k]]
-        delta = reward[k] - price[b] * cost[i] + gamma * ahead - v[b, s]
         first, last = row_start[s], row_start[s + 1]
         pi = _probabilities(theta[b], first, last)
-        step = rate_after(seen[b, s], actor[b]) * delta
         for j in range(first, last):
-            theta[b, j] += step * ((1.0 if j == i else 0.0) - pi[j - first])
-        v[b, s] += rate_after(seen[b, s], critic[b]) * delta
-        seen[b, s] += 1.0
+            visits[b, j] += importance * discount[b] * pi[j - first]
+        episode_cost[b] += discount[b] * cost[i]
+        discount[b] *= gamma
+        ahead, cost_ahead = 0.0, 0.0
+        if not terminated[k]:
+            begin, end = row_start[next_state[k]], row_start[next_state[k] + 1]
+            following = _probabilities(theta[b], begin, end)
+            for j in range(begin, end):
+                ahead += following[j - begin] * q[b, j]
+                cost_ahead += following[j - begin] * cost_q[b, j]
+        q[b, i] += critic[b] * (reward[k] + gamma * ahead - q[b, i])
+        cost_q[b, i] += critic[b] * (cost[i] + gamma * cost_ahead - cost_q[b, i])
+        for j in range(first, last):
+            theta[b, j] += actor[b] * (q[b, j] - price[b] * cost_q[b, j])
+        top = theta[b, first:last].max()
+        for j in range(first, last):
+            theta[b, j] = max(theta[b, j] - top, FLOOR)

@@ -8,8 +8,9 @@ With N visits of a pair before the epoch that began at time t, in a model of S s
 and the policy is the best one of the best such model. The criterion is the average reward, by extended value
 iteration to 1 / sqrt(t), or the reward of an episode, by backward induction.
 
-Other sets may take the place of the L1 balls: the regions of KL-UCRL [Filippi2010], {p : KL(frequencies, p) <= c / N},
-are `set=lambda seen: LikelihoodRegion(c / np.maximum(seen.visits, 1.0))`.
+Any set may take the place of the L1 balls; with a shared budget the best model spends it on one action. The regions of
+KL-UCRL [Filippi2010], {p : KL(frequencies, p) <= c / N}, are
+`set=lambda seen: LikelihoodRegion(c / np.maximum(seen.visits, 1.0))`.
 
 Departure: mass may go only to listed successors, and mean rewards are those of the posterior. In theory, scale = 1.
 """
@@ -32,9 +33,8 @@ from urbe.agents.extended import best_gain, extended_value_iteration
 from urbe.agents.l1_plan import L1Plan
 from urbe.agents.learner import Knowledge, ModelBasedAgent
 from urbe.agents.set_plan import SetPlan, centred
-from urbe.ambiguity.operator import check_set
-from urbe.ambiguity.optimistic import Optimistic
-from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.operator import AmbiguitySet, check_set
+from urbe.ambiguity.optimistic import helping
 from urbe.mdp.model import MDP
 from urbe.posteriors.beliefs import PosteriorConfig, Stationary, Visit
 from urbe.types import BoolArray, FloatArray, IntArray
@@ -74,8 +74,8 @@ class UCRL2:
       criterion: the objective.
       delta: failure probability, in (0, 1).
       span: largest minus least reward; not used if rewards are known.
-      set: replaces the L1 balls around the frequencies: a function of `PairVisits`, or one set for all times. `scale`
-        then applies only to rewards.
+      set: replaces the L1 balls around the frequencies: a function of `PairVisits`, or one set for all times; any set,
+        from which the best model is taken. `scale` then applies only to rewards.
     """
 
     scale: ArrayLike = 1.0
@@ -83,7 +83,7 @@ class UCRL2:
     criterion: Criterion = Criterion.AVERAGE
     delta: float = 0.05
     span: float = 1.0
-    set: RectangularSet | Callable[[PairVisits], RectangularSet] | None = None
+    set: AmbiguitySet | Callable[[PairVisits], AmbiguitySet] | None = None
 
     def start(self, task: Task, streams: Streams) -> ModelBasedAgent:
         return ModelBasedAgent(task, streams, self.belief, OptimisticPlans(self, task, streams), Noise.NONE)
@@ -147,14 +147,15 @@ class OptimisticPlans:
             self._plan.update(which, epochs.alpha, epochs.total, reward, radius, every, optimistic=True)
 
     def _plan_over_sets(
-        self, which: IntArray, reward: FloatArray, set_of: Callable[[PairVisits], RectangularSet]
+        self, which: IntArray, reward: FloatArray, set_of: Callable[[PairVisits], AmbiguitySet]
     ) -> None:
         """Plans the best policy of the best model of each replicate's set."""
         epochs, model = self.epochs, self._model
 
-        def optimistic(b: int) -> Optimistic:
+        def optimistic(b: int) -> AmbiguitySet:
             pairs = model.n_states, model.n_actions
-            return Optimistic(set_of(PairVisits(epochs.visits[b], float(self._time[b]), *pairs, self._delta)))
+            seen = PairVisits(epochs.visits[b], float(self._time[b]), *pairs, self._delta)
+            return helping("set", set_of(seen), model)
 
         if isinstance(self._plan, SetPlan):
             self._plan.update(which, epochs.alpha, epochs.total, reward, optimistic)
@@ -184,13 +185,13 @@ class OptimisticPlans:
         self._time = np.array(state["time"])
 
 
-def _as_function(given: Any, model: MDP, delta: float) -> Callable[[PairVisits], RectangularSet] | None:
+def _as_function(given: Any, model: MDP, delta: float) -> Callable[[PairVisits], AmbiguitySet] | None:
     """Returns a function from visits to a set; constant if one set is given."""
     if given is None:
         return None
     if not callable(given):
         check_set("set", given)
-    made: Callable[[PairVisits], RectangularSet] = given if callable(given) else lambda _: given
+    made: Callable[[PairVisits], AmbiguitySet] = given if callable(given) else lambda _: given
     first = PairVisits(np.zeros(model.n_rows), 1.0, model.n_states, model.n_actions, delta)
-    Optimistic(made(first)).operator(model)  # raises before the first episode rather than during it
+    helping("set", made(first), model).operator(model)  # raises before the first episode rather than during it
     return made

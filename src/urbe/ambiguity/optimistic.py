@@ -13,6 +13,7 @@ import numpy as np
 from urbe.ambiguity.evidence import RowEvidence
 from urbe.ambiguity.moments import RowMoments
 from urbe.ambiguity.nature import Nature, RowMemory, WorstCase
+from urbe.ambiguity.operator import AmbiguitySet, check_set
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -52,6 +53,28 @@ class Optimistic(RectangularSet):
 
     def choices(self) -> RectangularSet:
         return self.set.choices()
+
+
+def helping(name: str, given: AmbiguitySet, mdp: MDP) -> AmbiguitySet:
+    """Returns the set whose nature chooses from `given` in favour of the agent: max_pi max_{P in U}.
+
+    A coupled set says so itself, by a method `helping(mdp)`. `Optimistic` sets help already.
+
+    Raises:
+      ValueError: the set couples actions or states and has no such method.
+    """
+    check_set(name, given)
+    if isinstance(given, Optimistic):
+        return given
+    own = getattr(given, "helping", None)
+    if callable(own):
+        found: AmbiguitySet = own(mdp)
+        return found
+    check_rectangular(
+        name, given, "it does not say what nature does in the agent's favour. Give the balls themselves, or write a "
+        "method helping(mdp) that returns the set whose nature maximises.",
+    )  # fmt: skip
+    return Optimistic(given)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,7 @@ def check_rectangular(name: str, value: object, why: str = "") -> None:
     if callable(getattr(value, "operator", None)) and not bound:
         reason = f": {why}" if why else "."
         raise ValueError(
-            f"{name} is {checks.shown(value)}, which couples actions or states, expected a set that chooses each row "
+            f"{name} is {checks.shown(value)}, which is not solved row by row, expected a set that chooses each row "
             f"independently, such as L1Ball(0.5){reason}"
         )
     checks.kind(name, value, bound, "a set that chooses each row on its own, such as L1Ball(0.5)")

@@ -335,7 +335,7 @@ def test_a_model_too_large_to_list_is_solved_and_its_kernel_refused(monkeypatch)
 
 def test_errors_say_what_to_do():
     mdp, a_set = problem(1)
-    with pytest.raises(ValueError, match=r"couples actions or states.*NP-hard"):
+    with pytest.raises(ValueError, match=r"is not solved row by row.*NP-hard"):
         FactorSet(a_set.coefficients, a_set.factors, urbe.SRectangular(L1Ball(0.2)))
     with pytest.raises(TypeError, match=r"set is 0\.2, expected a set that chooses each row"):
         FactorSet(a_set.coefficients, a_set.factors, 0.2)

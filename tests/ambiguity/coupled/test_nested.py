@@ -148,7 +148,7 @@ def test_errors_say_what_to_do():
         NestedSets((Exact(), L1Ball(0.1), L1Ball(0.2)), [0.5, 0.4, 1.0])
     with pytest.raises(ValueError, match=r"confidence\[1\] is 0\.9, expected 1: the last set is certain"):
         NestedSets((Exact(), L1Ball(0.1)), [0.5, 0.9])
-    with pytest.raises(ValueError, match=r"sets\[0\] is .*couples actions or states"):
+    with pytest.raises(ValueError, match=r"sets\[0\] is .*is not solved row by row"):
         NestedSets((urbe.SRectangular(L1Ball(0.1)),), [1.0])
     with pytest.raises(TypeError, match=r"sets\[0\] is 0\.1, expected a set that chooses"):
         NestedSets((0.1,), [1.0])

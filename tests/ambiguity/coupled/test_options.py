@@ -184,7 +184,7 @@ def test_errors_say_what_to_do():
         with_options(mdp, [Option([[1, 0], [0.4, 0.5], [1, 0]], 0.5)], ball)
     with pytest.raises(ValueError, match=r"options\[0\]\.policy has shape \(2, 2\)"):
         with_options(mdp, [Option(np.full((2, 2), 0.5), 0.5)], ball)
-    with pytest.raises(ValueError, match=r"set is .*couples actions or states.*each of their actions"):
+    with pytest.raises(ValueError, match=r"set is .*is not solved row by row.*each of their actions"):
         with_options(mdp, one_step(mdp), urbe.SRectangular(ball))
     by_successor = urbe.MDP.from_dense(mdp.to_dense()[0], np.zeros((3, 2, 3)) + np.eye(3)[:, None], discount=0.9)
     with pytest.raises(ValueError, match=r"rewards of the model depend on the successor"):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import urbe
-from fixtures.grid_study import direction_features, uniform_log
 from urbe.mdp.library import distance_grid
+from urbe.paper.table_one.grid_study import direction_features, uniform_log
 from urbe.planners.policy_conditioned import MomentConstraints
 
 RIVER = urbe.library.riverswim(4, discount=1.0)

@@ -14,7 +14,7 @@ The set must be the product of the W_i: sets that couple factors are NP-hard to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from urbe import checks, memory
 from urbe.ambiguity.coupled.factor_operator import FactorOperator, factor_model, listed_rows
 from urbe.ambiguity.exact import ExactNature
 from urbe.ambiguity.nature import Nature
+from urbe.ambiguity.optimistic import Optimistic
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.build import from_transitions
 from urbe.mdp.model import MDP, check_model
@@ -80,6 +81,10 @@ class FactorSet:
                 f"factors has {factors.n_states} columns, expected one for each of {mdp.n_states} states of the model."
             )
         return FactorOperator(mdp, self._mixing(mdp, factors.n_rows), _bound(self.set, factors), self.set)
+
+    def helping(self, mdp: MDP) -> FactorSet:
+        """Returns the set whose nature chooses every factor in favour of the agent."""
+        return self if isinstance(self.set, Optimistic) else replace(self, set=Optimistic(self.set))
 
     def nominal(self, mdp: MDP) -> MDP:
         """Returns `mdp` with the transition rows `coefficients @ factors`; raises if these do not fit into memory."""

@@ -21,6 +21,7 @@ from urbe.ambiguity.kl import KLBall
 from urbe.ambiguity.l1 import KERNEL as ANY_KERNEL
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.l2 import L2Ball
+from urbe.ambiguity.optimistic import Optimistic
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.row_nature import bind_rows
 from urbe.ambiguity.shared_budget.distance import Distance
@@ -99,3 +100,7 @@ class SRectangular:
         most = DISTANCES[type(self.ball)].largest
         wider: RectangularSet = replace(self.ball, radius=np.minimum(self.budget(mdp), most)[mdp.row_state])
         return wider
+
+    def helping(self, mdp: MDP) -> RectangularSet:
+        """Returns the set whose nature helps: with the agent, it spends the whole budget on one action."""
+        return Optimistic(self.relaxed(mdp))

@@ -9,6 +9,8 @@ its uncertainty set online, and that it scales. Here each property becomes a num
              under held-out posterior draws, and under the model the batch came from
     change   seven states whose gamble turns bad: how often a system changes its plan afterwards, and the gain over
              keeping its plan from before the change
+    grid     an N x N grid and 50 trajectories of the uniform policy: policy-conditioned sets, whose moments all cells
+             share, and L1 balls around each pair
     scale    sparse random models of 10 to 10,000 states: seconds to plan, until the limit
 
 To add a system, add a line to `SYSTEMS` in `systems`.
@@ -29,6 +31,10 @@ WORLDS = ("machine_replacement", "riverswim", "inventory", "grid_world", "seven_
 DATA_SETS: dict[Scale, int] = {"quick": 5, "medium": 40, "paper": 100}
 
 REPLICATES: dict[Scale, int] = {"quick": 20, "medium": 60, "paper": 60}
+
+GRIDS: dict[Scale, tuple[int, ...]] = {"quick": (6, 8, 10), "medium": (8, 10, 12, 14, 16), "paper": (8, 10, 12, 14, 16)}
+
+GRID_LOGS: dict[Scale, int] = {"quick": 3, "medium": 10, "paper": 10}
 
 SIZES = (10, 32, 100, 316, 1000, 3162, 10_000)
 
@@ -121,15 +127,40 @@ class ScaleCell:
         return 2.0 * self.limit
 
 
+@dataclass(frozen=True)
+class GridCell:
+    """Policy-conditioned and rectangular sets on a grid, from the same trajectories.
+
+    Attributes:
+      size: N.
+      logs: number of logs; the seed of each is its number.
+    """
+
+    size: int
+    logs: int
+
+    @property
+    def name(self) -> str:
+        return f"grid-{self.size}-{self.logs}"
+
+    @property
+    def cost(self) -> float:
+        """An estimate, in seconds."""
+        return 0.002 * self.size**2 * self.logs
+
+
+AnyCell = PlanCell | ChangeCell | GridCell | ScaleCell
+
+
 class Row(NamedTuple):
     """One number of one system.
 
     Attributes:
-      kind: "plans", "change" or "scale".
+      kind: "plans", "change", "grid" or "scale".
       world: a key of `WORLDS`; empty for models of growing size.
       replicate: batch, life or repeat.
       metric: name of the metric; `run` lists them.
-      at: number of states, for "scale".
+      at: number of states, for "scale", or N, for "grid".
     """
 
     kind: str
@@ -146,7 +177,7 @@ def file_name(system: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in system)
 
 
-def _cells(scale: Scale) -> tuple[PlanCell | ChangeCell | ScaleCell, ...]:
+def _cells(scale: Scale) -> tuple[AnyCell, ...]:
     step = 3
     plans = [
         PlanCell(world, first, min(step, DATA_SETS[scale] - first))
@@ -154,10 +185,11 @@ def _cells(scale: Scale) -> tuple[PlanCell | ChangeCell | ScaleCell, ...]:
         for first in range(0, DATA_SETS[scale], step)
     ]
     changes = [ChangeCell(name, REPLICATES[scale]) for name in SYSTEMS]
-    return (*plans, *changes, *(ScaleCell(name, LIMIT[scale]) for name in SYSTEMS))
+    grids = [GridCell(size, GRID_LOGS[scale]) for size in GRIDS[scale]]
+    return (*plans, *changes, *grids, *(ScaleCell(name, LIMIT[scale]) for name in SYSTEMS))
 
 
-CELLS: dict[Scale, tuple[PlanCell | ChangeCell | ScaleCell, ...]] = {
+CELLS: dict[Scale, tuple[AnyCell, ...]] = {
     "quick": _cells("quick"),
     "medium": _cells("medium"),
     "paper": _cells("paper"),
@@ -172,4 +204,4 @@ CHAPTER = Chapter(
     drawn_by(f"{__name__}.figures"),
 )
 
-__all__ = ["CHAPTER", "SYSTEMS", "ChangeCell", "PlanCell", "Row", "ScaleCell", "System"]
+__all__ = ["CHAPTER", "SYSTEMS", "AnyCell", "ChangeCell", "GridCell", "PlanCell", "Row", "ScaleCell", "System"]

@@ -7,6 +7,9 @@ of the uniform policy). `refused` is 1 if the system rejects the model; the othe
 Metrics of "change": `before`, `after` (mean reward of the last hundred episodes of each phase), `kept` (the same after
 the change, of the plan from before it), `revisions` (episodes after the change in which they earn different rewards).
 
+Metrics of "grid", for the two kinds of sets: `optimum` (the best return), `true` (the return of the policy in the true
+grid), `own` (its return against its own nature), all over 2N steps.
+
 Metrics of "scale": `seconds` for each repeat and number of states, until the limit is reached or, at the same growth,
 the next size would exceed it by half; `solved`, the largest number within it.
 """
@@ -35,12 +38,25 @@ from urbe.paper.table_one import (
     NAME,
     REPEATS,
     SIZES,
+    AnyCell,
     ChangeCell,
+    GridCell,
     PlanCell,
     Row,
     ScaleCell,
 )
-from urbe.paper.table_one.systems import DELTA, OFFLINE_BELIEF, ONLINE_BELIEF, SYSTEMS, Batch, Plan, System
+from urbe.paper.table_one.grid_study import grid_study
+from urbe.paper.table_one.systems import (
+    CONDITIONED,
+    DELTA,
+    OFFLINE_BELIEF,
+    ONLINE_BELIEF,
+    REFERENCE,
+    SYSTEMS,
+    Batch,
+    Plan,
+    System,
+)
 from urbe.planners.l1_balls import ball_around
 from urbe.posteriors.dirichlet import Posterior
 from urbe.posteriors.radius import weissman
@@ -58,10 +74,12 @@ ODDS, EPISODES, LAST = (0.8, 0.1), 300, 100
 """The gamble's odds before and after the change, episodes of each phase, and number of averaged last episodes."""
 
 
-def run(cell: PlanCell | ChangeCell | ScaleCell, _: Path) -> list[Row]:
+def run(cell: AnyCell, _: Path) -> list[Row]:
     """Computes the rows of a cell."""
     if isinstance(cell, PlanCell):
         return _plans(cell)
+    if isinstance(cell, GridCell):
+        return _grid(cell)
     return _change(cell) if isinstance(cell, ChangeCell) else _scale(cell)
 
 
@@ -235,6 +253,20 @@ class Frozen:
         self._episode = int(state["episode"])
 
 
+def _grid(cell: GridCell) -> list[Row]:
+    rows: list[Row] = []
+    for k in range(cell.logs):
+        found = grid_study(cell.size, seed=k)
+        values = {
+            CONDITIONED: (found.conditioned, found.conditioned_expected),
+            REFERENCE: (found.rectangular, found.rectangular_expected),
+        }
+        for name, (true, own) in values.items():
+            each = {"optimum": found.optimal, "true": true, "own": own}
+            rows += [Row("grid", "", name, k, metric, cell.size, value) for metric, value in each.items()]
+    return rows
+
+
 def _scale(cell: ScaleCell) -> list[Row]:
     system = SYSTEMS[cell.system]
     rows: list[Row] = []
@@ -263,7 +295,8 @@ def _seconds(system: System, size: int, seed: int) -> float:
     batch = batch_after(posterior, counts, seed)
     began = time.process_time()
     if system.plan is not None:
-        system.plan(batch)
+        if system.plan(batch) is None:
+            return np.inf
     elif system.agent is not None:
         agent = system.agent(OFFLINE_BELIEF).start(Task(posterior, HORIZON), Streams(seed, np.zeros(1, dtype=np.int64)))
         agent.act(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), 0)

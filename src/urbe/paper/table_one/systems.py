@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.stats import norm
 
 from urbe.agents import OLRM, URBE, AgentConfig
 from urbe.ambiguity.closed_form.deviation import largest_entry
@@ -23,8 +24,18 @@ from urbe.ambiguity.coupled.nested import NestedSets
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
+from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
-from urbe.planners import BCI, RSVF, HoeffdingSets, PlanningMethod, PlanningTask, VaRBellman
+from urbe.planners import (
+    BCI,
+    RSVF,
+    HoeffdingSets,
+    MomentConstraints,
+    PlanningMethod,
+    PlanningTask,
+    VaRBellman,
+    solve_policy_conditioned,
+)
 from urbe.planners.soft_robust import ActorCriticRates, SoftRobustActorCritic
 from urbe.posteriors.beliefs import Forgetting, PosteriorConfig, Stationary
 from urbe.posteriors.dirichlet import Posterior
@@ -154,6 +165,32 @@ def soft_robust(batch: Batch) -> Plan:
     return Plan(learner.learn(max(500 * model.n_rows, 2_000_000)).policy, np.full(model.n_states, np.nan))
 
 
+MOST_MOMENTS = 4000
+"""Policy-conditioned sets get a moment for every entry, up to this many: features take the square of it."""
+
+
+def policy_conditioned(batch: Batch) -> Plan | None:
+    """Plans 20 steps against dynamics that agree with the batch on the visits of the uniform policy.
+
+    Moments are the expected numbers of each transition in 20 steps; the slack of each is its own 90 % interval, as far
+    as its pair's frequencies are uncertain. What is returned is the policy's first decision in every state: it plans
+    again in every step. It states nothing.
+    """
+    steps, mdp = 20, replace(batch.model, initial=start_weights(batch.model))
+    rows, n = mdp.rows, mdp.rows.n_entries
+    if n > MOST_MOMENTS:
+        return None
+    even = mdp.by_action(1.0 / np.diff(mdp.row_start)[mdp.row_state], fill=0.0)
+    exact = MomentConstraints.of(mdp, np.eye(n), even, steps)
+    visits, tried = (rows.row_sums(x)[rows.entry_row] for x in (np.asarray(exact.moments), batch.counts))
+    error = visits * np.sqrt(rows.probability * (1.0 - rows.probability) / tried)
+    seen = MomentConstraints(np.eye(n), exact.moments, even, steps, slack=norm.isf(0.5 * DELTA) * error)
+    sharpness = 50.0 / (steps * max(float(np.ptp(rows.reward)), 1e-6))
+    found = solve_policy_conditioned(mdp, seen, sharpness=sharpness, starts=1, tolerance=1e-3, most_solves=50)
+    first = found.policy.rows_at(0, np.ones(1))[:, 0]
+    return Plan(np.where(mdp.terminal, -1, mdp.action[first]), np.full(mdp.n_states, np.nan))
+
+
 def nested(batch: Batch) -> AmbiguitySet:
     """Half of the probability within half of the reference radius, the rest within all of it."""
     return NestedSets((L1Ball(0.5 * batch.radius), L1Ball(batch.radius)), [0.5, 1.0])
@@ -181,6 +218,8 @@ def twice_regularised(batch: Batch) -> Plan:
 
 REFERENCE = "rectangular L1"
 
+CONDITIONED = "policy-conditioned"
+
 SYSTEMS: dict[str, System] = {
     "nominal": System("", None, "plans for the posterior mean", nominal),
     REFERENCE: System("", None, "L1 balls of Hoeffding's radius, the reference", from_posterior(HoeffdingSets())),
@@ -193,6 +232,10 @@ SYSTEMS: dict[str, System] = {
     ),
     "BCI": System("Petrik, Russel", (True, False, False), "credible L1 balls", from_posterior(BCI())),
     "RSVF": System("Petrik, Russel", (True, False, False), "balls that fit the values", from_posterior(RSVF())),
+    CONDITIONED: System(
+        "Tirinzoni et al.", None, "visits of the uniform policy as moments, a plan of 20 steps in every step",
+        policy_conditioned,
+    ),
     "soft-robust": System(
         "Derman et al.", (True, False, True), "actor-critic over ten posterior draws, the model drawn in every step",
         soft_robust,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fixtures.grid_study import grid_study
 from urbe.mdp.library import distance_grid
+from urbe.paper.table_one.grid_study import grid_study
 
 
 def test_the_grid_is_the_one_described():
