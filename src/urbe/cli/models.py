@@ -12,7 +12,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         "--labels", action="store_true", help="numbers in a CSV model are labels of states and actions, not 0-based ids"
     )
     parser.add_argument("--constants", metavar="N=3,...", help="what a program in the PRISM language leaves open")
-    parser.add_argument("--reward", metavar="NAME", help="the rewards of such a program, where it has several")
+    parser.add_argument("--reward", metavar="NAME", help="the rewards to use of a program or DRN file that has several")
 
 
 def model_options(options: argparse.Namespace) -> dict[str, Any]:
