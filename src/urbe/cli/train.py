@@ -335,13 +335,6 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     if len(returns):
         last = returns[-LAST_EPISODES:]
         summary += f", mean return of the last {len(last)}: {np.mean(last):.4g}"
-    tried = worlds.JUDGED_OVER.get(options.env) or " ".join(
-        each for each in options.over if not each.partition("=")[2][:1].isalpha()
-    )
-    own = dict.fromkeys(part.partition(":")[0] for _, _, part in (s.partition("=") for s in options.set) if ":" in part)
-    more = f" --over {tried}" if tried else ""
-    more += f" --adapter {options.adapter}" if options.adapter else ""
-    more += f" --import {' '.join(own)}" if own else ""
     names = [name for name in WRITTEN if Path(options.out, name).exists()]
     stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} To continue, raise --stop-at or --patience."
     judged = f"{options.out}/{BEST}" if BEST in names else options.out
@@ -350,5 +343,15 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     worst = "" if members is None else f"\nTargets decided, in the later half: {members}."
     return (
         f"{summary}. {seconds:.3g} s.{stopped}{worst}\n"
-        f"In {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{more}"
+        f"In {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{_further(options)}"
     )
+
+
+def _further(options: argparse.Namespace) -> str:
+    """The options of `urbe evaluate` for this run: parameters, and what it needs of the user's own."""
+    tried = worlds.JUDGED_OVER.get(options.env) or " ".join(
+        each for each in options.over if not each.partition("=")[2][:1].isalpha()
+    )
+    modules = dict.fromkeys(s.partition("=")[2].partition(":")[0] for s in options.set if ":" in s)
+    given = {"--over": tried, "--adapter": options.adapter, "--import": " ".join(modules)}
+    return "".join(f" {option} {value}" for option, value in given.items() if value)
