@@ -144,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
     from urbe.deep.endless import NoEpisodeEnded, endless
     from urbe.deep.train import train
     from urbe.deep.who_decides import OneMemberDecides, advice
-    from urbe.runs.directory import saved_steps
+    from urbe.runs.directory import read_config, saved_steps
 
     callbacks = evaluation(options)
     say: Callable[[str], None] = (lambda _: None) if options.quiet else (lambda text: print(text, flush=True))
@@ -156,7 +156,7 @@ def run(options: argparse.Namespace) -> int:
     elif start >= options.steps and saved:
         say(f"{options.out} is at step {start} already; more --steps extend it.")
     elif saved:
-        again = agent.about()["world"].get("resumes") == "with a new episode"
+        again = read_config(options.out).get("world", {}).get("resumes") == "with a new episode"
         new = " with a new episode, since the state of the environment cannot be saved" if again else ""
         say(f"{options.out}: resuming from step {start}{new}.")
     else:

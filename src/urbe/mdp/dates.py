@@ -64,7 +64,7 @@ def _iso(value: Any) -> np.datetime64 | None:
     """A date, or a text in ISO 8601."""
     try:
         if isinstance(value, str):
-            text = _UTC.sub("Z", value.strip())
+            text = _stripped(value)
             if len(text) <= LENGTH_OF_A_DAY:
                 return np.datetime64(text, "us")
             value = datetime.datetime.fromisoformat(text)
@@ -77,9 +77,15 @@ def _iso(value: Any) -> np.datetime64 | None:
         return None
 
 
+def _stripped(text: str) -> str:
+    """The text without blanks around it, with Z for UTC and GMT."""
+    text = text.strip()
+    return _UTC.sub("Z", text) if text[-1:] in ("C", "T") else text
+
+
 def _has_zone(value: Any) -> bool:
     if isinstance(value, str):
-        text = _UTC.sub("Z", value.strip())
+        text = _stripped(value)
         return text[-1] in "zZ" or not set("+-").isdisjoint(text[LENGTH_OF_A_DAY:])
     return getattr(value, "tzinfo", None) is not None
 
