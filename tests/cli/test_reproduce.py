@@ -1,5 +1,7 @@
 """`urbe reproduce` from the command line."""
 
+import sys
+
 import pytest
 
 import urbe.paper
@@ -38,6 +40,22 @@ def test_says_where_the_report_is(figures, tmp_path, capsys):
         f"{n}.{kind}" for n in ("quiet", "loud") for kind in ("csv", "parquet")
     }
     assert len(list(figures.glob("*.ran"))) == 4
+
+
+def test_a_chapter_of_the_user_is_run_and_drawn_by_its_name(figures, tmp_path, capsys, monkeypatch):
+    own = "from fixtures import dots\nCHAPTER = dots.chapter((dots.Dot(1.0, {!r}),), 'mine')\n"
+    (tmp_path / "own_chapter.py").write_text(own.format(str(figures)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    code, out, _ = run(capsys, "--output", "results", "--only", "own_chapter:CHAPTER", "--processes", 1)
+    assert (code, out) == (0, f"The report is {tmp_path / 'results' / 'index.html'}\n")
+    assert "This report tests the claims" not in (tmp_path / "results" / "index.html").read_text()
+    page = tmp_path / "results" / "mine.html"
+    before = page.read_bytes()
+    page.unlink()
+    assert main(["report", "results", "--only", "own_chapter:CHAPTER"]) == 0
+    assert page.read_bytes() == before
+    assert len(list(figures.glob("*.ran"))) == 1
 
 
 @pytest.mark.usefixtures("figures")

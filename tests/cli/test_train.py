@@ -74,6 +74,12 @@ def test_the_command_trains_what_the_functions_train_and_goes_on(capsys, tmp_pat
     assert "settings.discount is 0.9 in the file, expected 0.8" in err
 
 
+def test_the_evaluation_that_is_proposed_names_what_is_of_the_user():
+    own = ("--adapter", "mine:Adapter", "--set", "nature=mine.natures:Soft", "nature.share=0.5", "batch=8")
+    found = train._further(options("Mine-v0", "--agent", "robust-dqn", "--over", "drag=1,2", *own))
+    assert found == " --over drag=1,2 --adapter mine:Adapter --import mine.natures"
+
+
 def test_a_gymnasium_environment_by_its_id(capsys, tmp_path):
     code, out, err = run(
         capsys, "CartPole-v1", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run", "--steps", 60, *TINY

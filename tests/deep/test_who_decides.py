@@ -143,6 +143,34 @@ def test_a_hopeless_member_is_found_and_said(monkeypatch, thermostat):
     assert "It looks hopeless for every policy: the best of 11 policies tried returns -9" in text
 
 
+def test_policies_are_tried_on_any_observations_and_actions(monkeypatch, thermostat):
+    """The same room with named observations and actions from 4 on has the same best policy."""
+    monkeypatch.setattr(who_decides, "SEARCHED", 2)
+    monkeypatch.setattr(who_decides, "EPISODES", 2)
+
+    class Named(thermostat):
+        def __init__(self):
+            super().__init__()
+            part = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float32)
+            self.observation_space = gymnasium.spaces.Dict({"clock": part, "temperature": part})
+            self.action_space = gymnasium.spaces.Discrete(3, start=4)
+
+        def step(self, action):
+            assert 4 <= action <= 6
+            return super().step(action - 4)
+
+        def _observation(self):
+            temperature, clock = super()._observation()
+            return {"clock": np.float32([temperature]), "temperature": np.float32([clock])}
+
+    found = []
+    for room in (thermostat, Named):
+        agent = robust_dqn(room(), EnvMembers.grid(room(), outside=(15.0,)), seed=0, settings=TINY).learn(40)
+        (warm,) = try_members(agent, [1])
+        found.append((warm.policy, warm.best, warm.tried))
+    assert found[0] == found[1]
+
+
 def test_a_simulators_members_are_tried_too(monkeypatch):
     monkeypatch.setattr(who_decides, "SEARCHED", 3)
     monkeypatch.setattr(who_decides, "EPISODES", 4)

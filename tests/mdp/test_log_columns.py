@@ -147,7 +147,7 @@ def test_a_final_state_without_an_action_is_where_the_process_ended():
         ({"time": ["2026-01-01", "yesterday", "2026-01-03"]}, "time[1] is 'yesterday', expected a number or a date"),
         ({"episode": ["a", None, "a"]}, "episode[1] is missing, expected the trajectory that the row belongs to."),
         ({"episode": ["a", "b", "c"]}, "No row is followed by another of its trajectory"),
-        ({}, "missing next_state (or s_next, s', idstateto, next_obs, next_observation). Say which column is which"),
+        ({}, "missing next_state (or s_next, s', idstateto, next_obs, next_observation). Or a column episode, step or"),
         ({"t": [0, 1, 2], "reward": [1, "much", 2]}, "reward[1] is 'much', expected a number."),
         ({"t": [0, 1, 2], "state": ["new", "old", 3]}, "state[2] is 3, expected a text."),
     ],

@@ -114,6 +114,8 @@ def test_an_agent_of_ones_own_is_run_beside_another_and_again_when_its_module_ch
     assert mine == theirs != []  # the same agent under another name
     text = page.read_text()
     assert f"not the paper&#x27;s comparison: {choice.options}" in text
+    assert f"Not the paper&#x27;s comparison: run with {choice.options}." in text
+    assert (page.parent / "claims.md").read_text().startswith(f"Not the paper's comparison: run with {choice.options}.")
     assert "of other code" not in text
 
     cells = river.chosen("quick", choice)

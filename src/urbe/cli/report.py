@@ -47,7 +47,9 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("directory", nargs="?", default="results", metavar="DIR", help="folder of the run (results)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these chapters")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", help="only these chapters; module:CHAPTER for one of your own"
+    )
     parser.add_argument("--to", metavar="FOLDER", help="folder to write into (DIR)")
     parser.add_argument(
         "--formats", nargs="+", metavar="F", help="formats of the files beside the pages: png svg pdf csv parquet (all)"

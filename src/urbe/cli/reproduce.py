@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from urbe.cli.worlds import find_modules_here
 from urbe.progress import Show, progress
 
 if TYPE_CHECKING:
@@ -62,6 +61,7 @@ examples:
   urbe reproduce --only price_of_robustness            a report with one chapter
   urbe reproduce --only mars_rover --agents dqn-urbe,mine:best --seeds 5 --set variance.beta=1
                                                        your own agent beside one of the paper's
+  urbe reproduce --only mine:CHAPTER                   a chapter of your own, in mine.py
   urbe reproduce --output /tmp/report --processes 1    elsewhere, one core
 """
 
@@ -78,7 +78,7 @@ def add_parser(commands: Any) -> None:
     scales, launchers = ("quick", "medium", "paper"), ("local", "ray")
     parser.add_argument("--output", default="results", metavar="DIR", help="folder to write into (results)")
     parser.add_argument("--scale", choices=scales, default="quick", help="how much to compute (quick)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these chapters; see --list")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these, see --list; module:CHAPTER of your own")
     parser.add_argument(
         "--agents", metavar="A,B", help="only these agents of the chapter, or module:attribute of your own"
     )
@@ -123,18 +123,26 @@ def run(options: argparse.Namespace) -> int:
 
 
 def chosen_chapters(only: Sequence[str] | None) -> list[Chapter]:
-    """Returns the chapters that `--only` names, or all.
+    """Returns the chapters that `--only` names, or all; `module:CHAPTER` is one of the user.
 
     Raises:
       ValueError: a name is not the name of a chapter.
     """
     from urbe.paper import CHAPTERS
+    from urbe.paper.chapter import Chapter
+    from urbe.paper.choice import is_own, load_own
 
+    named = [name for name in only or () if is_own(name)]
+    if named:
+        find_modules_here()
+    own = {name: load_own(name, "chapter") for name in named}
     known = [chapter.name for chapter in CHAPTERS]
-    unknown = [name for name in only or () if name not in known]
-    if unknown:
-        raise ValueError(f"--only {unknown[0]} is not a chapter, expected one of {', '.join(known)}.")
-    return [chapter for chapter in CHAPTERS if only is None or chapter.name in only]
+    wrong = [name for name in only or () if name not in known and not isinstance(own.get(name), Chapter)]
+    if wrong:
+        raise ValueError(
+            f"--only {wrong[0]} is not a chapter, expected one of {', '.join(known)}; or module:CHAPTER of your own."
+        )
+    return [*(chapter for chapter in CHAPTERS if only is None or chapter.name in only), *own.values()]
 
 
 def say_where(page: Path, parquet: bool = True) -> None:
@@ -161,8 +169,8 @@ def _choice(options: argparse.Namespace, chapters: int) -> Selection:
     choice = Selection(agents, options.seeds, tuple(options.set or ()))
     if choice.options and chapters != 1:
         raise ValueError(f"{choice.options} applies to one chapter. Name it with --only.")
-    if any(map(is_own, agents)) and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # modules in the working directory are found, by workers too
+    if any(map(is_own, agents)):
+        find_modules_here()  # by workers, too
     return choice
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from urbe import memory, overrides
 from urbe.cli import worlds
+from urbe.cli.wording import in_options
 
 FAMILY = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe", "deep-rok")
 RANDOMISED = ("domain-randomised-dqn", "stacked-dqn", "recurrent-dqn")
@@ -64,9 +65,9 @@ where urbe knows how, else they are arguments of gymnasium.make.
 written into DIR: log.csv (a row per --log-every steps), episodes.csv, members.csv (the share of the targets that each
 member decided), evaluation.csv, checkpoints, best.safetensors, finished.json.
 Without a terminal, a line of progress is written about every 30 seconds. The same command resumes from the newest
-checkpoint, with the same result, bit for bit, as an uninterrupted run; more --steps extend it. Ctrl-C loses the steps
-since the last checkpoint. One process at a time works in DIR. XLA runs on one thread unless NPROC and XLA_FLAGS say
-otherwise; compiled programs are kept in ~/.cache/urbe/jax.
+checkpoint, with the same result, bit for bit, as an uninterrupted run, if the state of the environment can be saved;
+more --steps extend it. Ctrl-C loses the steps since the last checkpoint. One process at a time works in DIR. XLA runs
+on one thread unless NPROC and XLA_FLAGS say otherwise; compiled programs are kept in ~/.cache/urbe/jax.
 
 examples:
   urbe train cartpole --agent dqn-urbe --seed 0 --out runs/urbe0
@@ -140,9 +141,10 @@ def run(options: argparse.Namespace) -> int:
     worlds.set_up_jax()
     worlds.find_modules_here()
     from urbe.deep import NotFinite
+    from urbe.deep.endless import NoEpisodeEnded, endless
     from urbe.deep.train import train
     from urbe.deep.who_decides import OneMemberDecides, advice
-    from urbe.runs.directory import saved_steps
+    from urbe.runs.directory import read_config, saved_steps
 
     callbacks = evaluation(options)
     say: Callable[[str], None] = (lambda _: None) if options.quiet else (lambda text: print(text, flush=True))
@@ -154,13 +156,16 @@ def run(options: argparse.Namespace) -> int:
     elif start >= options.steps and saved:
         say(f"{options.out} is at step {start} already; more --steps extend it.")
     elif saved:
-        say(f"{options.out}: resuming from step {start}.")
+        again = read_config(options.out).get("world", {}).get("resumes") == "with a new episode"
+        new = " with a new episode, since the state of the environment cannot be saved" if again else ""
+        say(f"{options.out}: resuming from step {start}{new}.")
     else:
         say(f"{options.out}: {options.agent} on {options.env}, seed {options.seed}, a new run.")
     began = time.perf_counter()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OneMemberDecides)  # the summary below says so, with the evaluation
+            warnings.simplefilter("ignore", OneMemberDecides)  # what follows says so, with the evaluation
+            warnings.simplefilter("ignore", NoEpisodeEnded)
             train(
                 agent,
                 options.out,
@@ -178,8 +183,9 @@ def run(options: argparse.Namespace) -> int:
         print(f"urbe: interrupted; the same command resumes from step {newest}.", file=sys.stderr)
         return 130
     say(_summary(options, agent, time.perf_counter() - began))
-    if not options.quiet and (warning := advice(agent)) is not None:
-        print(f"urbe: {warning}", file=sys.stderr)
+    for warning in () if options.quiet else (endless(agent, 1), advice(agent)):
+        if warning is not None:
+            print(f"urbe: {in_options(warning)}", file=sys.stderr)
     return 0
 
 
@@ -329,10 +335,6 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     if len(returns):
         last = returns[-LAST_EPISODES:]
         summary += f", mean return of the last {len(last)}: {np.mean(last):.4g}"
-    tried = worlds.JUDGED_OVER.get(options.env) or " ".join(
-        each for each in options.over if not each.partition("=")[2][:1].isalpha()
-    )
-    over = f" --over {tried}" if tried else ""
     names = [name for name in WRITTEN if Path(options.out, name).exists()]
     stopped = "" if agent.stopped is None else f"\nStopped: {agent.stopped} To continue, raise --stop-at or --patience."
     judged = f"{options.out}/{BEST}" if BEST in names else options.out
@@ -341,5 +343,15 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
     worst = "" if members is None else f"\nTargets decided in the second half of training: {members}."
     return (
         f"{summary}. {seconds:.3g} s.{stopped}{worst}\n"
-        f"In {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{over}"
+        f"In {options.out}: {', '.join(names)}.\nNext: urbe evaluate {judged}{_further(options)}"
     )
+
+
+def _further(options: argparse.Namespace) -> str:
+    """The options of `urbe evaluate` for this run: parameters, and what it needs of the user's own."""
+    tried = worlds.JUDGED_OVER.get(options.env) or " ".join(
+        each for each in options.over if not each.partition("=")[2][:1].isalpha()
+    )
+    modules = dict.fromkeys(s.partition("=")[2].partition(":")[0] for s in options.set if ":" in s)
+    given = {"--over": tried, "--adapter": options.adapter, "--import": " ".join(modules)}
+    return "".join(f" {option} {value}" for option, value in given.items() if value)

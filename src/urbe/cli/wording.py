@@ -15,6 +15,7 @@ PHRASES = (
     (r"constants='([^']*)'", r"--constants \1"),
     (r"^adapter (\S+) (names|cannot|has)", r"--adapter \1 \2"),
     (r"Import (\S+) before loading, or give settings=\.", r"Give --import \1."),
+    (r"copy=CopyEvery\(updates=(\d+)\)", r"--set copy.episodes=none copy.updates=\1"),
     (r"labels=True", "--labels"),
     (r"give their prior: rewards=NormalGamma\(\)", "use --rewards random"),
     (r"Give the rewards' prior, rewards=NormalGamma\(\)", "Use --rewards random"),

@@ -43,6 +43,7 @@ from urbe.deep.core.natures import Soft as Soft
 from urbe.deep.core.natures import Worst as Worst
 from urbe.deep.core.recurrent import Memory as Memory
 from urbe.deep.core.variances import NoVariance as NoVariance
+from urbe.deep.endless import NoEpisodeEnded as NoEpisodeEnded
 from urbe.deep.evaluate import Evaluate as Evaluate
 from urbe.deep.load import load as load
 from urbe.deep.policy import Policy as Policy

@@ -109,7 +109,9 @@ class DQNAgent:
 
         Warns:
           OneMemberDecides: one member of the uncertainty set decided nearly all targets.
+          NoEpisodeEnded: none has ended in 10000 steps or more.
         """
+        from urbe.deep.endless import warn_of_endless
         from urbe.deep.progress import learning  # imports rich, needed only here
         from urbe.deep.who_decides import warn_of_one
 
@@ -123,6 +125,7 @@ class DQNAgent:
                 watched.give(*recorded.rows())
                 show(recorded.rows())
                 self.stopped = recorded.stop
+        warn_of_endless(self)
         warn_of_one(self)
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 from urbe.deep.callbacks import Row
@@ -31,7 +32,9 @@ def learning(agent: DQNAgent, end: int, *, shown: bool) -> Iterator[ShowRows]:
 
         def show_rows(rows: Sequence[Row]) -> None:
             for row in rows:
-                last.update({key: text.format(row[key]) for key, text in _SHOWN.items() if key in row})
+                last.update(
+                    {key: text.format(row[key]) for key, text in _SHOWN.items() if not isnan(row.get(key, nan))}
+                )
             show(agent.step, ", ".join(last.values()))
 
         yield show_rows

@@ -23,6 +23,7 @@ from urbe import checks
 from urbe.deep.agent import DQNAgent
 from urbe.deep.best import keep_best, settle_best
 from urbe.deep.callbacks import AnyCallback, watchers
+from urbe.deep.endless import warn_of_endless
 from urbe.deep.load import past
 from urbe.deep.progress import learning
 from urbe.deep.recording import Recorded, learn_and_record
@@ -80,6 +81,7 @@ def train(
 
     Warns:
       OneMemberDecides: one member of the uncertainty set decided nearly all targets.
+      NoEpisodeEnded: none has ended in 10000 steps or more.
 
     >>> import tempfile
     >>> from urbe.deep.presets import dqn
@@ -143,6 +145,7 @@ def train(
         done = {"step": agent.step} | ({} if agent.stopped is None else {"stopped": agent.stopped})
         if run.finished() != done:
             run.finish(done)
+    warn_of_endless(agent)
     warn_of_one(agent)
     return agent
 

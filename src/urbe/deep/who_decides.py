@@ -30,6 +30,7 @@ from urbe.deep.loops.host.trainer import HostTrainer
 from urbe.evaluation.robustness import evaluate
 from urbe.gym.members.base import SimulatorMembers
 from urbe.gym.members.copies import EnvMembers
+from urbe.gym.spaces import Spaces
 from urbe.rng import stream
 from urbe.simulators import UncertaintySet
 from urbe.simulators.limits import param_dict
@@ -253,39 +254,44 @@ class _Worlds(NamedTuple):
         replay = agent.trainer.learner.replay  # type: ignore[attr-defined]
         seen = np.asarray(replay.obs)[: max(min(int(replay.inserted), len(replay.obs)), 1)]
         spread = np.where((deviation := seen.std(axis=0)) > 0.0, deviation, 1.0)
-        rng, actions = stream(seed, "linear policies"), agent.trainer.spaces.n_actions
+        rng, spaces = stream(seed, "linear policies"), agent.trainer.spaces
+        actions = spaces.n_actions
         found: dict[str, Any] = {"the agent's own": agent.policy}
         found |= {
-            f"always action {a}": _Linear(np.zeros((seen.shape[1], actions)), np.eye(actions)[a])
+            f"always action {a}": _Linear(np.zeros((seen.shape[1], actions)), np.eye(actions)[a], spaces)
             for a in range(actions)
         }
         for i in range(SEARCHED):
             weights = rng.normal(size=(seen.shape[1], actions)) / spread[:, None]
-            found[f"linear policy {i}"] = _Linear(weights, rng.normal(size=actions) - seen.mean(axis=0) @ weights)
+            bias = rng.normal(size=actions) - seen.mean(axis=0) @ weights
+            found[f"linear policy {i}"] = _Linear(weights, bias, spaces)
         return found
 
 
 @dataclass(frozen=True)
 class _Linear:
-    """argmax_a (o W + b)_a."""
+    """argmax_a (o W + b)_a, of the observation as a row o of numbers."""
 
     weights: Float[np.ndarray, "D A"]
     bias: Float[np.ndarray, " A"]
+    spaces: Spaces
 
     def predict(self, obs: Any) -> Any:
         """For one observation or several."""
-        return (np.asarray(obs, np.float64) @ self.weights + self.bias).argmax(axis=-1)
+        rows, single = self.spaces.rows(obs)
+        return self.spaces.actions((rows.astype(np.float64) @ self.weights + self.bias).argmax(axis=-1), single)
 
 
 class _Random:
     """Uniformly random actions, from a separate stream."""
 
-    def __init__(self, actions: int, seed: int) -> None:
-        self._rng, self._actions = stream(seed, "random policy"), actions
+    def __init__(self, spaces: Spaces, seed: int) -> None:
+        self._rng, self._spaces = stream(seed, "random policy"), spaces
 
     def predict(self, obs: Any) -> Any:
         """For one observation or several."""
-        return self._rng.integers(self._actions, size=np.shape(obs)[:-1])
+        rows, single = self._spaces.rows(obs)
+        return self._spaces.actions(self._rng.integers(self._spaces.n_actions, size=len(rows)), single)
 
 
 class _Tried:
@@ -296,7 +302,7 @@ class _Tried:
         self.tried = len(first) + 1
         self.policy = max(first, key=lambda name: first[name])
         self.best = _play(world, policies[self.policy], EPISODES, seed + 1)
-        self.random = _play(world, _Random(agent.trainer.spaces.n_actions, seed), EPISODES, seed + 1)
+        self.random = _play(world, _Random(agent.trainer.spaces, seed), EPISODES, seed + 1)
         if self.random.mean() > self.best.mean():
             self.policy, self.best = "at random", self.random
 

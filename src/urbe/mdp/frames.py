@@ -24,6 +24,9 @@ MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/
 
 STANDS_FOR = " If it stands for a missing value, name it with missing_values=[...]."
 
+MARKS = " Write numbers with a decimal point and no other mark: 8.4 for 8,4, and 1250 for 1,250."
+
+_MARKED = re.compile(r"[-+]?\d+([,. ]\d+)+", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
@@ -88,10 +91,22 @@ def collected(frame: Any) -> Any:
     return frame.collect() if type(frame).__name__ == "LazyFrame" else frame
 
 
-def frame_column(frame: Any, name: Any, missing_values: Sequence[str | float] = ()) -> Column:
-    """One column of a table, or a named level of its index; `missing_values` stand for no value, too."""
+def frame_column(
+    frame: Any, name: Any, missing_values: Sequence[str | float] = (), *, as_labels: bool = False
+) -> Column:
+    """One column of a table, or a named level of its index.
+
+    Args:
+      frame: the table.
+      name: of the column.
+      missing_values: stand for no value, too.
+      as_labels: whether values are names, so that 1.1 and 1.10 in a file differ.
+    """
     index = name in _levels(frame) and name not in frame
-    given = frame.index.get_level_values(name) if index else frame[name]
+    if as_labels and hasattr(frame, "labels_in"):
+        given = frame.labels_in(name)
+    else:
+        given = frame.index.get_level_values(name) if index else frame[name]
     kind = getattr(given, "dtype", None)
     categories = getattr(kind, "categories", None)
     order = [_plain(value) for value in categories] if np.iterable(categories) else None
@@ -140,8 +155,10 @@ def numbers(column: Column) -> FloatArray:
         for row in np.flatnonzero(~column.missing).tolist():
             value = column.values[row]
             text = isinstance(value, str) and _NUMBER.fullmatch(value.strip())
-            if not text and (isinstance(value, (bool, np.bool_, str)) or not isinstance(value, (Real, Decimal))):
-                raise RowError(column.name, row, f"is {checks.shown(_plain(value))}, expected a number.{STANDS_FOR}")
+            wrong = isinstance(value, (bool, np.bool_, np.timedelta64, str)) or not isinstance(value, (Real, Decimal))
+            if wrong and not text:
+                advice = MARKS if isinstance(value, str) and _MARKED.fullmatch(value.strip()) else STANDS_FOR
+                raise RowError(column.name, row, f"is {checks.shown(_plain(value))}, expected a number.{advice}")
             out[row] = value
     if not np.isfinite(out).all():
         row = int(np.argmin(np.isfinite(out)))

@@ -19,6 +19,8 @@ from urbe import checks
 from urbe.mdp.frames import STANDS_FOR, RowError
 from urbe.types import IntArray
 
+LARGEST_ID = 2**31 - 2  # ids and their number fit into 32 bits
+
 Label = str | int | float
 
 
@@ -163,7 +165,7 @@ def _plain_ids(name: str, column: np.ndarray) -> IntArray:
     """Whole numbers from 0; raises naming the first row that is something else."""
     typed = np.array(column.tolist()) if column.dtype == object else column
     try:
-        return checks.int_array(name, typed, 0, None, _meaning(name))
+        ids = checks.int_array(name, typed, 0, None, _meaning(name))
     except ValueError:
         for row, value in enumerate(column.tolist()):
             if isinstance(value, (str, bool)) or not isinstance(value, (int, float)) or value < 0 or value % 1:
@@ -172,6 +174,13 @@ def _plain_ids(name: str, column: np.ndarray) -> IntArray:
                     f"take all of them as labels with labels=True.{STANDS_FOR}",
                 ) from None  # fmt: skip
         raise
+    if ids.max(initial=0) > LARGEST_ID:
+        row = int(np.argmax(ids > LARGEST_ID))
+        raise RowError(
+            name, row, f"is {ids[row]}, expected an id up to {LARGEST_ID}. Where values are names, take all of them "
+            "as labels with labels=True.",
+        )  # fmt: skip
+    return ids
 
 
 def _are_texts(columns: Mapping[str, np.ndarray]) -> bool:

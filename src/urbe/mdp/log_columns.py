@@ -23,6 +23,9 @@ Missing = Literal["refuse", "drop"]
 
 NAME_THEM = " Say which column is which, as in names={'state': 'condition', 'action': 'decision'}."
 
+CALLED = ("state", "action", "next_state")
+"""The columns whose values may be labels."""
+
 END_LABEL = "(end)"
 """The terminal state of a process whose last state has no row in the table."""
 
@@ -45,7 +48,10 @@ def log_of(
         found = column_names(given, names)
     except ValueError as error:
         raise ValueError(f"{error}{NAME_THEM}") from None
-    columns = {name: frame_column(table, own, missing_values) for name, own in found.items()}
+    columns = {
+        name: frame_column(table, own, missing_values, as_labels=bool(labels) and name in CALLED)
+        for name, own in found.items()
+    }
     if not checks.same_length(columns):
         raise ValueError("There are no transitions; expected at least one.")
     costs = columns.pop("cost", None)

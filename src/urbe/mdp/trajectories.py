@@ -76,7 +76,12 @@ def _episodes(column: Column | None, when: np.ndarray, n: int) -> IntArray:
         return np.zeros(n, dtype=np.int64)
     if column.missing.any():
         row = int(np.argmax(column.missing))
-        raise RowError(column.name, row, "is missing, expected the trajectory that the row belongs to.")
+        raise RowError(
+            column.name,
+            row,
+            "is missing, expected the trajectory that the row belongs to. Fill it in or "
+            "delete the row: it may stand between any two others, so it cannot be dropped.",
+        )
     ids, names = encode({column.name: column.values}, labels=True)
     code = ids[column.name]
     order = np.lexsort((code, when))  # missing times sort last

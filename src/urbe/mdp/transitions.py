@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from urbe import checks
-from urbe.mdp.labels import NO_LABELS, Label, Labels
+from urbe.mdp.labels import LARGEST_ID, NO_LABELS, Label, Labels
 from urbe.types import BoolArray, FloatArray, IntArray
 
 NEEDED = ("state", "action", "reward", "next_state")
@@ -36,8 +36,6 @@ SYNONYMS = {
     "upper": ("high",),
 }
 """Alternative names of the columns; `time` orders the rows of an episode, and is not kept."""
-
-LARGEST_ID = 2**31 - 2  # ids and their number fit into 32 bits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,7 +257,9 @@ def require_names(found: Mapping[str, str], given: Sequence[str], needed: Sequen
     missing = [name for name in needed if name not in found]
     if missing:
         listed = "; ".join(f"{name} (or {', '.join(SYNONYMS[name])})" for name in missing)
-        raise ValueError(f"found the columns {_listed(given)}, missing {listed}.")
+        follow = "probability" not in needed and "next_state" in missing
+        rows = " Or a column episode, step or time: then the next state is that of the following row." if follow else ""
+        raise ValueError(f"found the columns {_listed(given)}, missing {listed}.{rows}")
 
 
 def _listed(given: Sequence[str]) -> str:

@@ -65,17 +65,17 @@ def own_modules(agent: str) -> tuple[str, ...]:
     return (agent.partition(":")[0],) if is_own(agent) else ()
 
 
-def load_own(agent: str) -> Any:
+def load_own(named: str, what: str = "agent") -> Any:
     """The attribute that `module:attribute` names.
 
     Raises:
       ValueError: the module cannot be imported, or has no such attribute.
     """
-    module, _, attribute = agent.partition(":")
+    module, _, attribute = named.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"The agent {agent} cannot be loaded: {error}.") from None
+        raise ValueError(f"The {what} {named} cannot be loaded: {error}.") from None
 
 
 def check_agents(wanted: Sequence[str], known: Collection[str]) -> None:

@@ -146,9 +146,16 @@ def write_report(
         writers |= rows
     drawings, by_figure = figure_files(pages, formats)
     writers |= drawings
-    writers["claims.md"] = text_writer([markdown(pages)])
+    other = (f"Not the paper's comparison: run with {report.options}.",) if report.options else ()
+    writers["claims.md"] = text_writer([*(f"{line}\n\n" for line in other), markdown(pages)])
     written = render(
-        TITLE, LEAD, _facts(report), pages, glossary=GLOSSARY, files=links | by_figure, state=_state(report)
+        TITLE,
+        (*_lead(report), *other),
+        _facts(report),
+        pages,
+        glossary=GLOSSARY,
+        files=links | by_figure,
+        state=_state(report),
     )
     writers |= {name: text_writer([text]) for name, text in written.items()}
     manifest = {**_manifest(report), "files": sorted({*writers, MANIFEST})}
@@ -160,6 +167,15 @@ def write_report(
     for path in old:
         (to / path).unlink(missing_ok=True)
     return to / "index.html"
+
+
+def _lead(report: _Report) -> Sequence[str]:
+    """The purpose of the report; of one with chapters of the user only, their titles."""
+    from urbe.paper import CHAPTERS
+
+    if {each.name for each in CHAPTERS} & {each.chapter.name for each in report.drawn}:
+        return LEAD
+    return [f"Results of {', '.join(each.chapter.title for each in report.drawn)}."]
 
 
 def _gather(output: Path, chapters: Sequence[Chapter] | None) -> _Report:

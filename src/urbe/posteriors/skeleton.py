@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from urbe import checks, memory
 from urbe.mdp.build import from_rows, terminal_ids
+from urbe.mdp.labels import LARGEST_ID
 from urbe.mdp.model import MDP, fitting_labels
-from urbe.mdp.transitions import LARGEST_ID, Transitions
+from urbe.mdp.transitions import Transitions
 from urbe.types import BoolArray, IntArray
 
 Feasible = Literal["observed", "all"]

@@ -147,7 +147,7 @@ def test_intervals_and_names_there_and_back(tmp_path, file):
             "@parameters\np q",
             "@parameters: found 'p, q', expected none: give param",
         ),
-        ("cost\n", "cost time\n", "@reward_models: found cost, time, expected one at most: export the one to use."),
+        ("cost\n", "cost time\n", "@reward_models: found cost, time; choose one, reward='cost'."),
         ("@nr_states\n3", "@nr_states\n4", "@nr_states: 3 states follow, expected as many as the header says."),
         ("@nr_states\n3", "@nr_states\nmany", "@nr_states: found 'many', expected the number of states."),
         ("@nr_choices\n4", "@nr_choices\n5", "@nr_choices: 4 actions follow, expected 5 as it says."),
@@ -191,3 +191,35 @@ def test_damaged_propositions_are_refused(tmp_path):
             add_array(archive, "propositions", np.frombuffer(text.encode(), dtype=np.uint8))
         with pytest.raises(ModelFileError, match=re.escape(message)):
             urbe.read_mdp(path)
+
+
+TWO_REWARDS = """@type: MDP
+@reward_models
+cost time
+@nr_states
+2
+@model
+state 0 [1, 2] init
+\taction go [0.5, 10]
+\t\t1 : 1
+state 1 [3, 4]
+\taction go
+\t\t0 : 1
+"""
+
+
+@pytest.mark.parametrize(("reward", "expected"), [("cost", [1.5, 3.0]), ("time", [12.0, 4.0])])
+def test_one_of_several_reward_models_is_chosen(tmp_path, reward, expected):
+    path = tmp_path / "two.drn"
+    path.write_text(TWO_REWARDS)
+    assert urbe.read_mdp(path, discount=0.9, reward=reward).rows.expected_reward().tolist() == expected
+
+
+def test_reward_models_that_are_missing_or_incomplete_are_refused(tmp_path):
+    path = tmp_path / "two.drn"
+    path.write_text(TWO_REWARDS)
+    with pytest.raises(ModelFileError, match="@reward_models: found cost, time, but reward is 'energy'"):
+        urbe.read_mdp(path, discount=0.9, reward="energy")
+    path.write_text(TWO_REWARDS.replace("[0.5, 10]", "[0.5]"))
+    with pytest.raises(ModelFileError, match=r"line 8: found '0\.5', expected 2 rewards\."):
+        urbe.read_mdp(path, discount=0.9, reward="cost")

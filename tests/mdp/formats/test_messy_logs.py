@@ -3,12 +3,13 @@
 import gzip
 import re
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
 
 from fixtures.machines import NAMES, expected_transitions, messy_csv, messy_rows, named, numeric
-from urbe import ModelFileError, Transitions, read_log, write_log
+from urbe import ModelFileError, Transitions, read_log, read_mdp, write_log
 
 
 @pytest.fixture
@@ -171,5 +172,127 @@ def test_lines_are_named_where_ids_are_wrong_or_rows_contradict(tmp_path):
     path.write_text("s;a;r;time\nx;y;1;1\nx;y;2;2\nx;y;3;2\n")
     with pytest.raises(
         ModelFileError, match=r"line 4, column r: found 3 and 2 in line 3, which .* one row for each\.$"
+    ):
+        read_log(path)
+
+
+def test_a_number_that_may_be_above_a_thousand_is_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("s;a;r;s_next\nx;y;8,5;x\nx;y;9.75;x\nx;y;1.250;x\n")
+    with pytest.raises(ModelFileError, match=r"line 4, column r: found '1\.250', which may be 1250 or 1\.25: other"):
+        read_log(path)
+    path.write_text("s;a;r;s_next\nx;y;8,5;x\nx;y;9.75;x\nx;y;1.250,75;x\n")
+    assert read_log(path).reward.tolist() == [8.5, 9.75, 1250.75]
+    path.write_text("s;a;r;s_next\nx;y;1.250;x\nx;y;980;x\n")
+    log = read_log(path)
+    assert log.reward.tolist() == [1.25, 980.0]
+    assert log.notes == (
+        "1.250 in the column r was read with a decimal point. If it is 1250, remove the points.",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("field", ["8,4", "1,250"])
+def test_a_decimal_comma_between_commas_is_refused_with_advice(tmp_path, field):
+    path = tmp_path / "log.csv"
+    path.write_text(f's,a,r,s_next\nx,y,"{field}",x\n')
+    advice = f"found '{field}', expected a number. Write numbers with a decimal point and no other mark: 8.4 for 8,4"
+    with pytest.raises(ModelFileError, match=re.escape(advice)):
+        read_log(path)
+
+
+@pytest.mark.parametrize("row", ["0,0,2,1", "x,0,2,y"])
+def test_rows_that_begin_with_a_comment_mark_are_counted(tmp_path, row):
+    path = tmp_path / "log.csv"
+    path.write_text(f"# kept by hand\ns,a,r,s_next\n{row}\n#{row}\n{row}\n#{row}\n")
+    log = read_log(path)
+    assert len(log) == 2
+    assert any(
+        note.startswith("Skipped as comments, because they begin with #: 2 lines, from line 4") for note in log.notes
+    )
+
+
+@pytest.mark.parametrize("header", ["s;a;r;s_next;;", "sep=;\ns;a;r;s_next", "s;a;r;s_next;remark;remark"])
+@pytest.mark.parametrize("below", ["", ";;;;;\n;;;;;\n"])
+def test_what_spreadsheets_add_is_ignored(tmp_path, header, below):
+    path = tmp_path / "log.csv"
+    path.write_bytes(f"\ufeff{header}\nx;y;1,5;x;;\nx;y;2;x;;\n{below}".replace("\n", "\r\n").encode())
+    assert read_log(path).reward.tolist() == [1.5, 2.0]
+
+
+def test_separators_at_the_end_of_lines_of_numbers(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("s,a,r,s_next\n0,0,1,1,\n1,0,2,0,\n")
+    assert read_log(path).reward.tolist() == [1.0, 2.0]
+    path.write_text("s,a,r,s_next\n0,0,1,1,7\n1,0,2,0,\n")
+    with pytest.raises(ModelFileError, match="line 2: found '0,0,1,1,7' with 5 fields, expected 4"):
+        read_log(path)
+
+
+def test_a_name_that_is_used_must_be_unique(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("where,a,r,s_next,where\nx,y,1,x,z\n")
+    with pytest.raises(ModelFileError, match=r"log\.csv: the header names 'where' twice, expected it once\.$"):
+        read_log(path, names={"state": "where"})
+
+
+@pytest.mark.parametrize("places", [("1.1", "1.10"), ("1E1", "10"), ("9007199254740992", "9007199254740993")])
+def test_names_that_are_equal_as_numbers_are_different_labels(tmp_path, places):
+    path = tmp_path / "log.csv"
+    one, two = places
+    path.write_text(f"s,a,r,s_next\n{one},1.0,1,{two}\n{two},1,2,{one}\n")
+    log = read_log(path, labels=True)
+    assert sorted(map(str, log.labels.states)) == sorted(places)
+    assert log.labels.actions == (1,)
+    path = tmp_path / "model.csv"
+    path.write_text(f"state,action,next_state,probability,reward\n{one},go,{two},1,1\n{two},go,{one},1,2\n")
+    assert read_mdp(path, discount=0.9, labels=True).n_states == 2
+
+
+def test_numbers_too_large_for_ids_may_be_labels(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("s,a,r,s_next\n4006381333931,x,1,4006381333948\n4006381333948,x,2,4006381333931\n")
+    with pytest.raises(ModelFileError, match=r"line 2, column s: found 4006381333931, expected an id .* labels=True"):
+        read_log(path)
+
+
+TIMED = "s;a;r;time\n"
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ("2026-03-29 01:30:00 UTC", "2026-03-29 00:30:00 UTC"),
+        ("2026-03-29 01:30:00,250", "2026-03-29 01:30:00,100"),
+        ("2026-10-25T02:15:00+01:00", "2026-10-25T02:45:00+02:00"),
+    ],
+)
+def test_time_stamps_of_machines(tmp_path, times):
+    path = tmp_path / "log.csv"
+    path.write_text(f"{TIMED}late;x;1;{times[0]}\nearly;x;2;{times[1]}\n")
+    assert named(read_log(path)) == [("early", "x", 2.0, "late")]
+
+
+def test_times_with_and_without_a_zone_cannot_be_ordered(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(f"{TIMED}u;x;1;2026-03-29T01:30:00+01:00\nv;x;2;2026-03-29T00:45:00\n")
+    with pytest.raises(
+        ModelFileError, match="line 3, column time: found '2026-03-29T00:45:00', which has no time zone"
+    ):
+        read_log(path)
+    path.write_text(f"{TIMED}u;x;1;2026-03-29 01:30:00 CET\nv;x;2;2026-03-29 00:45:00 CET\n")
+    with pytest.raises(ModelFileError, match="line 2, column time: found '2026-03-29 01:30:00 CET', expected a number"):
+        read_log(path)
+
+
+def test_durations_are_no_rewards():
+    with pytest.raises(ValueError, match=r"r\[0\] is .*, expected a number"):
+        Transitions.from_columns({"s": [0], "a": [0], "r": np.array([3600], "m8[s]"), "s_next": [0]})
+
+
+def test_a_log_without_order_is_told_how_to_be_ordered(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("s,a,r\nx,y,1\nx,y,2\n")
+    with pytest.raises(
+        ModelFileError, match="Or a column episode, step or time: then the next state is that of the foll"
     ):
         read_log(path)

@@ -108,3 +108,30 @@ def test_without_stormpy_the_extra_is_named(program, monkeypatch):
     monkeypatch.setattr("urbe.extras.find_spec", lambda _: None)
     with pytest.raises(ModuleNotFoundError, match=r"PRISM language need stormpy, .*pip install \"urbe\[storm\]\""):
         urbe.read_mdp(program, discount=0.9, constants="N=3")
+
+
+MACHINE = """mdp
+module machine
+  broken : bool init false;
+  idle : bool init true;
+  [run] !broken -> 0.9 : (idle'=false) + 0.1 : (broken'=true) & (idle'=false);
+  [mend] broken -> (broken'=false) & (idle'=true);
+endmodule
+rewards "parts"
+  broken : 5;
+endrewards
+rewards
+  [run] true : 1;
+endrewards
+"""
+
+
+def test_states_are_named_by_variables_that_are_true_too(tmp_path):
+    pytest.importorskip("stormpy")
+    path = tmp_path / "machine.prism"
+    path.write_text(MACHINE)
+    mdp = urbe.read_mdp(path, discount=0.9, reward="parts")
+    assert mdp.labels.states == ("!broken & idle", "!broken & !idle", "broken & !idle")
+    assert mdp.rows.expected_reward().tolist() == [0.0, 0.0, 5.0]
+    with pytest.raises(urbe.ModelFileError, match=r"has the rewards .*those without a name"):
+        urbe.read_mdp(path, discount=0.9)

@@ -84,6 +84,8 @@ def _read_labelled(path: Path, discount: float, labels: bool | None) -> MDP:
         raise ModelFileError(path, message, table.lines[error.row], error.name) from None
     except PairError as error:
         raise ModelFileError(path, error.message) from None
+    except ModelFileError:
+        raise
     except (ValueError, OverflowError) as error:
         said = str(error).replace(NAME_THEM, " Rename the columns of a model; a log without probabilities is for plan.")
         raise ModelFileError(path, said) from None

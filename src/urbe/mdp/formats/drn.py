@@ -55,6 +55,7 @@ class _Parsed:
     """What has been read so far; a list for each column of the transitions, and one for each choice."""
 
     path: Path
+    reward: str | None = None
     header: dict[str, list[str]] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     marks: dict[str, list[int]] = field(default_factory=dict)
@@ -70,9 +71,9 @@ class _Parsed:
     of_state: float = 0.0
 
 
-def read(path: Path, *, discount: float) -> MDP:
+def read(path: Path, *, discount: float, reward: str | None = None) -> MDP:
     """Reads a DRN file; see `urbe.read_mdp`."""
-    found = _parse(path)
+    found = _parse(_Parsed(path, reward))
     n_states = _count(found, "@nr_states")
     choices = found.header.get("@nr_choices")
     if choices and int(choices[0]) != len(found.names):
@@ -115,9 +116,9 @@ def write(mdp: MDP, path: Path) -> None:
     replace_files({path: text_writer(_text(mdp, starts))})
 
 
-def _parse(path: Path) -> _Parsed:
-    found, section, state = _Parsed(path), "", -1
-    for number, line in content(path):
+def _parse(found: _Parsed) -> _Parsed:
+    section, state = "", -1
+    for number, line in content(found.path):
         text = line.strip()
         if text.startswith("//"):
             continue
@@ -137,7 +138,7 @@ def _parse(path: Path) -> _Parsed:
         else:
             _move(found, text, number)
     if "@model" not in found.header:
-        raise ModelFileError(path, "has no line @model, expected a DRN file: @type, @nr_states, ..., @model.")
+        raise ModelFileError(found.path, "has no line @model, expected a DRN file: @type, @nr_states, ..., @model.")
     if state + 1 != _count(found, "@nr_states"):
         raise _error(found, "@nr_states", f"{state + 1} states follow, expected as many as the header says.")
     return found
@@ -151,9 +152,11 @@ def _check_header(found: _Parsed) -> None:
         names = ", ".join(found.header["@parameters"])
         raise _error(found, "@parameters", f"found {shown(names)}, expected none: give parameters values first.")
     rewards = found.header.get("@reward_models", [])
-    if len(rewards) > 1:
-        listed = ", ".join(rewards)
-        raise _error(found, "@reward_models", f"found {listed}, expected one at most: export the one to use.")
+    listed = ", ".join(rewards) or "none"
+    if found.reward is not None and found.reward not in rewards:
+        raise _error(found, "@reward_models", f"found {listed}, but reward is {found.reward!r}.")
+    if found.reward is None and len(rewards) > 1:
+        raise _error(found, "@reward_models", f"found {listed}; choose one, reward='{rewards[0]}'.")
     _count(found, "@nr_states")
 
 
@@ -194,10 +197,14 @@ def _move(found: _Parsed, text: str, number: int) -> None:
 
 
 def _reward(found: _Parsed, text: str | None, number: int) -> float:
-    """The reward in brackets, as many as there are reward models: none or one."""
-    if text is None or not found.header.get("@reward_models"):
+    """The reward in brackets, which has a number for each reward model."""
+    models = found.header.get("@reward_models")
+    if text is None or not models:
         return 0.0
-    return _number(found, text.strip(), number)
+    values = text.split(",") if len(models) > 1 else [text]
+    if len(values) != len(models):
+        raise ModelFileError(found.path, f"found {shown(text)}, expected {len(models)} rewards.", number)
+    return _number(found, values[models.index(found.reward) if found.reward is not None else 0].strip(), number)
 
 
 def _number(found: _Parsed, text: str, number: int) -> float:

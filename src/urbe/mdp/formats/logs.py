@@ -23,11 +23,12 @@ from urbe import checks
 from urbe.atomic import replace_files, text_writer
 from urbe.mdp.formats.csv_table import csv_text, read_columns, read_header
 from urbe.mdp.formats.errors import ModelFileError, NotUtf8
-from urbe.mdp.formats.text import head, shown
-from urbe.mdp.formats.text_columns import fields_of, is_number, read_text, separator_of
+from urbe.mdp.formats.text import comments_after, head, shown
+from urbe.mdp.formats.text_columns import TextColumns, fields_of, is_number, read_text, separator_of
 from urbe.mdp.frames import MISSING, STANDS_FOR, RowError
+from urbe.mdp.labels import LARGEST_ID
 from urbe.mdp.log_columns import NAME_THEM, Missing, log_of, probability_notes, with_id_notes
-from urbe.mdp.transitions import LARGEST_ID, NEEDED, OPTIONAL, Transitions, column_names
+from urbe.mdp.transitions import NEEDED, OPTIONAL, Transitions, column_names
 from urbe.tables import arrow_part, format_of, write_table
 
 DROP = ' Leave out rows that lack a value with missing="drop".'
@@ -154,10 +155,30 @@ def _read_csv(path: str | os.PathLike[str], asked: Asked) -> Transitions:
     except NotUtf8:
         raise
     except ModelFileError as error:
-        if '"' in error.message or error.column in flags:  # fields in quotes, or yes and no
+        # Fields in quotes, separators at the end of a line, or yes and no.
+        if '"' in error.message or " fields, expected" in error.message or error.column in flags:
             return _read_any_csv(path, asked)
         raise _advised(error, ids) from None
-    return with_id_notes(Transitions(**columns, notes=probability_notes(header)))
+    return with_id_notes(Transitions(**columns, notes=(*probability_notes(header), *_comments(path))))
+
+
+def _thousands(table: TextColumns, own: Mapping[str, str]) -> list[str]:
+    """A note on rewards whose point may stand before thousands."""
+    paid = own.get("cost") or own["reward"]
+    example = table.thousands(paid)
+    if example is None:
+        return []
+    return [f"{example} in the column {paid} was read with a decimal point. If it is {example.replace('.', '')}, "
+            "remove the points."]  # fmt: skip
+
+
+def _comments(path: str | os.PathLike[str], encoding: str | None = None) -> list[str]:
+    """A note on lines that were skipped because they begin with `#`."""
+    lines = comments_after(path, head(path, 1, encoding)[0][0], encoding)
+    if not lines:
+        return []
+    count = f"1 line, line {lines[0]}" if len(lines) == 1 else f"{len(lines)} lines, from line {lines[0]} on"
+    return [f"Skipped as comments, because they begin with #: {count}. If that is data, put the first field in quotes."]
 
 
 def _starts_with_numbers(path: str | os.PathLike[str], header: Sequence[str], ids: Sequence[str]) -> bool:
@@ -185,11 +206,15 @@ def _advised(error: ModelFileError, ids: Sequence[str]) -> ModelFileError:
 def _read_any_csv(path: str | os.PathLike[str], asked: Asked, encoding: str | None = None) -> Transitions:
     table = read_text(path, encoding)
     try:
-        return log_of(table, **asked._asdict())
+        log = log_of(table, **asked._asdict())
+        own = column_names(table.column_names, asked.names)
+        return replace(log, notes=(*log.notes, *_thousands(table, own), *_comments(path, encoding)))
     except RowError as error:
         found = re.sub(r"^is (?!missing)", "found ", error.message).replace(" Rows count from 0.", "")
         found = re.sub(r"\brow (\d+)\b", lambda row: f"line {table.lines[int(row[1])]}", found)
         raise ModelFileError(path, found, table.lines[error.row], error.name) from None
+    except ModelFileError:
+        raise
     except (ValueError, OverflowError) as error:
         raise ModelFileError(path, str(error)) from None
 

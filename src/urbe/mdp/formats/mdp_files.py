@@ -82,7 +82,7 @@ def read_mdp(
       format: one of `FORMATS`, by default that of the suffix.
       labels: for a CSV file, True reads numbers of states and actions as labels, such as ids that begin at 1.
       constants: values of undefined constants of a program in the PRISM language: "N=3,p=0.9".
-      reward: name of the rewards of such a program, if it has several.
+      reward: name of the rewards of such a program or of a DRN file, if it has several.
 
     Raises:
       ModelFileError: a ValueError that names the file, the line and what was expected.
@@ -106,15 +106,17 @@ def read_mdp(
         )
     if name == PROGRAM:
         return FORMATS[name].read(path, discount=gamma, constants=constants, reward=reward)
-    for argument, value in (("constants", constants), ("reward", reward)):
+    choice = {} if reward is None else {"reward": reward}
+    for argument, value in (("constants", constants), *(choice.items() if name != "drn" else ())):
         if value is not None:
+            also = "" if argument == "constants" else " and DRN files"
             raise ValueError(
-                f"{argument}={value} is for programs in the PRISM language, which {os.fspath(path)} is not; leave it "
-                "out."
+                f"{argument}={value} is for programs in the PRISM language{also}, which {os.fspath(path)} is not; "
+                "leave it out."
             )
     if labels is not None and name != "csv":
         raise ValueError(f"labels=True is for CSV files, which {os.fspath(path)} is not; leave it out.")
-    mdp = FORMATS[name].read(path, discount=gamma, **({} if labels is None else {"labels": labels}))
+    mdp = FORMATS[name].read(path, discount=gamma, **choice, **({} if labels is None else {"labels": labels}))
     return with_label_file(mdp, path) if name in LABELLED_BESIDE else mdp
 
 

@@ -1,12 +1,13 @@
 """Read programs in the PRISM language: the package `stormpy` of Storm builds the states, and DRN transfers them.
 
-Names of actions are those in brackets, states are named by their variables, `[x=1 & y=0]`, and labels become
+Names of actions are those in brackets, states are named by their variables, `!broken & x=1`, and labels become
 `MDP.propositions`. Undefined constants must be given, `constants="N=3,p=0.9"`; of several reward models one is chosen,
 `reward="cost"`. Programs can be read, but not written.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from dataclasses import replace
@@ -44,7 +45,7 @@ def read(path: Path, *, discount: float, constants: str | None = None, reward: s
             mdp = drn.read(file, discount=discount)
         except ModelFileError as error:
             raise ModelFileError(path, f"Storm's export of it cannot be read: {error.message}") from None
-    names = tuple(built.state_valuations.to_string(state).strip("[]") for state in range(mdp.n_states))
+    names = tuple(_state_name(built.state_valuations, state) for state in range(mdp.n_states))
     named = None if mdp.labels.actions is None else tuple("-" if a == UNNAMED else a for a in mdp.labels.actions)
     states = names if len(set(names)) == len(names) else None
     return replace(mdp, labels=fitting_labels(Labels(states, named), mdp.n_states, mdp.n_actions))
@@ -83,12 +84,22 @@ def _program(stormpy: Any, path: Path, constants: str | None) -> Any:
         raise ModelFileError(path, f"does not take constants={constants!r}: {shown(str(error), 300)}.") from None
 
 
+def _state_name(valuations: Any, state: int) -> str:
+    """The values of all variables: `!broken & x=1`."""
+    values = json.loads(str(valuations.to_json(state)))  # to_string has no names of variables that are true
+    return " & ".join(
+        f"{'' if value else '!'}{name}" if isinstance(value, bool) else f"{name}={value}"
+        for name, value in values.items()
+    )
+
+
 def _options(stormpy: Any, program: Any, path: Path, reward: str | None) -> Any:
     names = [each.name for each in program.reward_models]
-    if reward is not None and reward not in names:
-        raise ModelFileError(path, f"has the rewards {', '.join(names) or 'none'}, but reward is {reward!r}.")
+    listed = ", ".join(each or "those without a name" for each in names)
+    if reward is not None and (not reward or reward not in names):
+        raise ModelFileError(path, f"has the rewards {listed or 'none'}, but reward is {reward!r}.")
     if reward is None and len(names) > 1:
-        raise ModelFileError(path, f"has the rewards {', '.join(names)}; choose one, reward='{names[0]}'.")
+        raise ModelFileError(path, f"has the rewards {listed}; choose one, reward='{next(filter(None, names))}'.")
     if reward is None:
         options = stormpy.BuilderOptions()
         options.set_build_all_reward_models()

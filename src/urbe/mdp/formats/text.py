@@ -38,6 +38,7 @@ _CHUNK = 1 << 24  # characters
 _CHARACTER_BYTES = 2.0
 """Peak bytes of a character of a chunk: as text, as lines and as numbers."""
 
+_SEPARATOR_LINE = re.compile(r'"?sep=.?"?\s*', re.IGNORECASE)
 _LARGEST_ID = 2**31 - 1
 _GZIP = b"\x1f\x8b"
 
@@ -168,9 +169,19 @@ def content(path: Path, encoding: str | None = None) -> Iterator[tuple[int, str]
                 yield number, line
 
 
-def head(path: Path, n_lines: int) -> list[tuple[int, str]]:
+def head(path: Path, n_lines: int, encoding: str | None = None) -> list[tuple[int, str]]:
     """The first lines, blank ones and comments apart, with their numbers; fewer when the file is shorter."""
-    return list(islice(content(path), n_lines))
+    return list(islice(content(path, encoding), n_lines))
+
+
+def comments_after(path: Path, first: int, encoding: str | None = None) -> list[int]:
+    """The numbers of the lines after line `first` that begin with `#`."""
+    return [
+        number
+        for start, lines in _chunks(path, encoding)
+        for number, line in enumerate(lines, start)
+        if number > first and line[0] == "#"
+    ]
 
 
 def line_of(path: Path, index: int) -> int:
@@ -249,6 +260,8 @@ def _chunks(path: Path, encoding: str | None = None) -> Iterator[tuple[int, list
     try:
         with _opened(path, encoding) as file:
             while lines := file.readlines(_CHUNK):
+                if first == 1 and _SEPARATOR_LINE.fullmatch(lines[0]):
+                    lines[0] = "\n"  # of spreadsheets, which the separator in the header makes superfluous
                 yield first, lines
                 first += len(lines)
     except UnicodeError:

@@ -20,7 +20,7 @@ import numpy as np
 from urbe import memory
 from urbe.mdp.formats.errors import ModelFileError
 from urbe.mdp.formats.text import NUMBER, Path, content, shown, text_size
-from urbe.mdp.frames import MISSING
+from urbe.mdp.frames import MISSING, RowError
 
 SEPARATORS = (",", ";", "\t", "|")
 
@@ -29,6 +29,7 @@ CHARACTER_BYTES = 12.0
 
 _NUMBER = re.compile(NUMBER, re.ASCII)
 _LEADING_ZERO = re.compile(r"[-+]?0\d", re.ASCII)
+_WHOLE = re.compile(r"-?(0|[1-9]\d*)(\.0*)?", re.ASCII)
 _LARGEST_WHOLE = 2.0**53
 
 
@@ -37,17 +38,41 @@ class TextColumns:
     """The columns of a CSV file.
 
     Attributes:
-      column_names: as the header has them.
-      columns_of: `(N,)` numbers, or objects where some values are texts, for each name.
+      path: the file.
+      column_names: as the header has them; columns without a name are left out.
+      texts: `(N,)` the fields of each column, also of those without a name.
       lines: `(N,)` the line of each row.
+      header: the names, empty ones too.
+      separator: what separates the fields.
     """
 
+    path: Path
     column_names: tuple[str, ...]
-    columns_of: dict[str, np.ndarray]
+    texts: Sequence[Sequence[str]]
     lines: list[int]
+    header: Sequence[str]
+    separator: str
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self.columns_of[name]
+        """`(N,)` numbers, or objects where some values are texts."""
+        return typed(self._fields(name), self.separator, name)
+
+    def labels_in(self, name: str) -> np.ndarray:
+        """`(N,)` texts and whole numbers: 1.1 and 1.10 differ, but 2 and 2.0 do not."""
+        out = [int(field.partition(".")[0]) if _WHOLE.fullmatch(field) else field for field in self._fields(name)]
+        return np.array([*out, None], dtype=object)[:-1]
+
+    def thousands(self, name: str) -> str | None:
+        """A number whose point may stand before thousands, if all numbers with a point are such."""
+        fields = [] if self.separator == "," else self._fields(name)
+        marked = [field for field in fields if "." in field]
+        alike = all(map(_is_grouped_by_points, marked)) and not any("," in field for field in fields)
+        return marked[0] if marked and alike else None
+
+    def _fields(self, name: str) -> list[str]:
+        if self.header.count(name) > 1:
+            raise ModelFileError(self.path, f"the header names {shown(name)} twice, expected it once.")
+        return [field.strip() for field in self.texts[self.header.index(name)]]
 
 
 def separator_of(header: str) -> str:
@@ -80,7 +105,7 @@ def read_text(path: Path, encoding: str | None = None) -> TextColumns:
       encoding: by default UTF-8, or UTF-16 with a byte order mark.
 
     Raises:
-      ModelFileError: a line has other fields than the header, a name comes twice, or nothing follows the header.
+      ModelFileError: a line has other fields than the header, or nothing follows the header.
       OSError: the file cannot be opened.
     """
     memory.require(
@@ -93,15 +118,12 @@ def read_text(path: Path, encoding: str | None = None) -> TextColumns:
         raise ModelFileError(path, "is empty, expected a header that names the columns.")
     separator = separator_of(first)
     header = fields_of(first, separator)
-    twice = [name for name in header if header.count(name) > 1]
-    if twice:
-        raise ModelFileError(
-            path, f"the header names {shown(twice[0])} twice, expected each column once.", lines.number
-        )
     rows: list[list[str]] = []
     where: list[int] = []
     try:
         for row in csv.reader(lines, delimiter=separator, skipinitialspace=True):
+            if len(row) > len(header) and not any(row[len(header) :]):
+                del row[len(header) :]  # separators at the end of the line
             if len(row) != len(header):
                 found = shown(separator.join(row), 80)
                 raise ModelFileError(
@@ -113,16 +135,18 @@ def read_text(path: Path, encoding: str | None = None) -> TextColumns:
             where.append(lines.number)
     except csv.Error as error:
         raise ModelFileError(path, f"cannot be read as CSV: {error}.", lines.number) from None
+    while rows and not any(map(str.strip, rows[-1])):  # what spreadsheets write below the last row
+        rows.pop()
     if not rows:
         raise ModelFileError(path, "has a header and no rows, expected at least one.")
-    texts = zip(*rows, strict=True)
-    return TextColumns(
-        tuple(header), {name: typed(column, separator) for name, column in zip(header, texts, strict=True)}, where
-    )
+    return TextColumns(path, tuple(filter(None, header)), list(zip(*rows, strict=True)), where, header, separator)
 
 
-def typed(fields: Sequence[str], separator: str = ",") -> np.ndarray:
+def typed(fields: Sequence[str], separator: str = ",", name: str = "column") -> np.ndarray:
     """Converts a column to numbers, NaN where one is missing, if all of its values are; else to strings and numbers.
+
+    Raises:
+      RowError: a number may be more than a thousand or not, since the column has decimal points and decimal commas.
 
     >>> typed(["1", " 2", ""]), typed(["a", "2"]), typed(["3", "4"])
     (array([ 1.,  2., nan]), array(['a', 2], dtype=object), array([3, 4]))
@@ -131,7 +155,7 @@ def typed(fields: Sequence[str], separator: str = ",") -> np.ndarray:
     """
     stripped = [field.strip() for field in fields]
     if any("," in field for field in stripped):
-        stripped = _with_decimal_points(stripped, separator)
+        stripped = _with_decimal_points(stripped, separator, name)
     out: list[Any] = [_value(field) for field in stripped]
     if any(isinstance(value, str) for value in out):
         return np.array([*out, None], dtype=object)[:-1]
@@ -140,12 +164,13 @@ def typed(fields: Sequence[str], separator: str = ",") -> np.ndarray:
     return np.array([np.nan if value is None else value for value in out], dtype=np.float64)
 
 
-def _with_decimal_points(fields: list[str], separator: str) -> list[str]:
+def _with_decimal_points(fields: list[str], separator: str, name: str) -> list[str]:
     """The fields, numbers in them with a decimal point and no other mark, where the column shows what its marks mean.
 
     A mark is decimal where it is the last of two kinds, or other than three digits follow it. One that comes twice, or
     before the other kind, is between thousands. One with three digits behind it is what it is elsewhere in the column;
-    where nothing tells, it is decimal. Where fields are separated by commas, a comma is never decimal.
+    where nothing tells, it is decimal; where both kinds are, it is refused. Where fields are separated by commas, a
+    comma is never decimal.
     """
     decimal = {mark for field in fields for mark in ",." if _is_decimal(field, mark)}
     if not decimal and not any("." in field for field in fields):
@@ -156,7 +181,19 @@ def _with_decimal_points(fields: list[str], separator: str) -> list[str]:
         return [field.replace(",", "") if _grouped(field, ",", ".") else field for field in fields]
     if separator == ",":
         return fields
-    return [field.replace(",", ".") if _is_decimal(field, ",") else field for field in fields]
+    if decimal:
+        for row, field in enumerate(fields):
+            if _is_grouped_by_points(field) and field.count(".") == 1 and "," not in field:
+                raise RowError(
+                    name, row, f"is {field!r}, which may be {field.replace('.', '')} or {float(field):g}: other values "
+                    "have decimal commas, and others decimal points. Write all with a point.",
+                )  # fmt: skip
+    return [field.replace(".", "").replace(",", ".") if _is_decimal(field, ",") else field for field in fields]
+
+
+def _is_grouped_by_points(field: str) -> bool:
+    """Whether the points in a field can stand between thousands."""
+    return "." in field and not _is_decimal(field, ".") and _grouped(field, ".", ",")
 
 
 def _is_decimal(field: str, mark: str) -> bool:
