@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from urbe.deep.agent import Agent
+    from urbe.deep.agent import DQNAgent
 
 STEPS = 10_000
 """Least number of steps without the end of an episode for a warning."""
@@ -16,7 +16,7 @@ class NoEpisodeEnded(UserWarning):
     """No episode of a training has ended."""
 
 
-def endless(agent: Agent, least: int) -> str | None:
+def endless(agent: DQNAgent, least: int) -> str | None:
     """A warning if no episode has ended in `least` steps or more."""
     steps = agent.history.log["step"]
     if len(agent.history.episodes["step"]) or not len(steps) or steps[-1] < least:
@@ -30,7 +30,7 @@ def endless(agent: Agent, least: int) -> str | None:
     )
 
 
-def warn_of_endless(agent: Agent) -> None:
+def warn_of_endless(agent: DQNAgent) -> None:
     """Warns if no episode has ended for long."""
     text = endless(agent, STEPS)
     if text is not None:
