@@ -25,6 +25,13 @@ def test_every_name_is_there_and_is_listed(package):
 
 
 @PACKAGES
+def test_import_of_all_names_brings_the_listed_ones(package):
+    found = {}
+    exec(f"from {package.__name__} import *", found)
+    assert found.keys() - {"__builtins__"} == listed_names(package.__name__).keys()
+
+
+@PACKAGES
 def test_names_are_listed_in_order_and_once(package):
     lines = Path(package.__file__).with_suffix(".pyi").read_text().splitlines()
     names = [line.split() for line in lines if line.startswith("from ") and not line.endswith("*")]

@@ -36,6 +36,8 @@ def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
     names = listed_names(package)
 
     def get(name: str) -> Any:
+        if name == "__all__":  # of `import *`
+            return sorted(names)
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, own = names[name]
