@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 import urbe
+from oracles import corpus
 from urbe import Exact, L1Ball, LInfBall, MomentSet, NestedSets
 from urbe.ambiguity.coupled import moment_program, moments
 from urbe.testing import check_ambiguity_set
@@ -157,3 +158,7 @@ def test_errors_say_what_to_do():
         MomentSet(mean_error=-1.0).bind(random_model())
     with pytest.raises(ValueError, match=r"deviation cannot be read as an array of numbers"):
         MomentSet(deviation="small")
+
+
+def test_presolving_that_finds_a_feasible_program_infeasible_is_left_out():
+    assert corpus.violations("moments", 439) == []

@@ -121,12 +121,16 @@ def _factor(size: Extended, limit: Extended) -> Extended:
 
 
 def minimise(cost: FloatArray, matrix: Any, bound: FloatArray, equal: Any, right: FloatArray) -> Any:
+    """Solves the program. It is feasible, but presolving may find it infeasible by a rounding; then it is left out."""
     from scipy.optimize import linprog
 
-    answer = linprog(
-        cost, A_ub=matrix, b_ub=bound, A_eq=equal, b_eq=right, bounds=(0.0, 1.0), method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )  # fmt: skip
-    if answer.status != 0:
-        raise RuntimeError(f"HiGHS did not solve a moment problem: {answer.message}")
-    return answer
+    for presolve in (True, False):
+        answer = linprog(
+            cost, A_ub=matrix, b_ub=bound, A_eq=equal, b_eq=right, bounds=(0.0, 1.0), method="highs",
+            options={
+                "presolve": presolve, "primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10,
+            },
+        )  # fmt: skip
+        if answer.status == 0:
+            return answer
+    raise RuntimeError(f"HiGHS did not solve a moment problem: {answer.message}")
