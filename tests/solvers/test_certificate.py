@@ -363,3 +363,11 @@ def test_what_is_proven_is_rounded_outward(reward):
     certificate = certify(solution)
     exact = Fraction(reward) * (1 + Fraction(0.6))  # between two neighbouring numbers
     assert Fraction(float(certificate.lower[0, 0])) <= exact <= Fraction(float(certificate.upper[0, 0]))
+
+
+@pytest.mark.parametrize("method", [None, BackwardInduction(3)])
+@pytest.mark.parametrize("name", ["lower", "upper"])
+def test_bounds_of_another_shape_are_refused(method, name):
+    solution = solve(urbe.library.riverswim(4, discount=0.9), L1Ball(0.1), method)
+    with pytest.raises(ValueError, match=rf"solution.{name} has shape \(3,\), expected that of solution.value"):
+        certify(replace(solution, **{name: np.zeros(3)}))

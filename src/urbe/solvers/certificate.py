@@ -87,7 +87,7 @@ def certify(solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | N
       nature: the set; by default that of the solution.
 
     Raises:
-      ValueError: a model is given without a set, or an undiscounted process may not terminate.
+      ValueError: a model is given without a set, an undiscounted process may not terminate, or shapes do not fit.
 
     >>> import urbe
     >>> solution = urbe.solve(urbe.library.riverswim(6, discount=0.95), urbe.L1Ball(0.1))
@@ -103,6 +103,10 @@ def certify(solution: Solution, mdp: MDP | None = None, nature: AmbiguitySet | N
             raise ValueError("mdp is given but nature is not; give both or neither.")
     if model.n_states != np.shape(solution.value)[-1]:
         raise ValueError(f"mdp has {model.n_states} states, but the solution has {np.shape(solution.value)[-1]}.")
+    shape = np.shape(solution.value)
+    for name, bound in (("lower", solution.lower), ("upper", solution.upper)):
+        if np.shape(bound) != shape:
+            raise ValueError(f"solution.{name} has shape {np.shape(bound)}, expected that of solution.value, {shape}.")
     if nature is not None:
         operator = nature.operator(model)
     return _certify_horizon(solution, operator) if solution.value.ndim > 1 else _certify_stationary(solution, operator)
