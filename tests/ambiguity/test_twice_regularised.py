@@ -87,11 +87,11 @@ def test_zero_radii_are_the_model(per):
 
 def test_budgets_of_states_that_leave_each_action_its_own_are_those_of_pairs():
     mdp = model()
-    state, pair = (urbe.solve(mdp, urbe.TwiceRegularised(0.02, 0.1, np.inf, per)) for per in ("state", "pair"))
+    state, pair = (urbe.solve(mdp, urbe.TwiceRegularised(0.02, 1.0, np.inf, per)) for per in ("state", "pair"))
     assert np.array_equal(state.value, pair.value)
     assert np.array_equal(state.policy, pair.policy)
-    shared = urbe.solve(mdp, urbe.TwiceRegularised(0.02, 0.1, 2.0, "state"))
-    apart = urbe.solve(mdp, urbe.TwiceRegularised(0.02, 0.1, 2.0, "pair"))
+    shared = urbe.solve(mdp, urbe.TwiceRegularised(0.02, 1.0, 2.0, "state"))
+    apart = urbe.solve(mdp, urbe.TwiceRegularised(0.02, 1.0, 2.0, "pair"))
     assert (shared.value > apart.value + 1e-3).all()  # a sum of squares does not
 
 

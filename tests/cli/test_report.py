@@ -50,7 +50,7 @@ def test_says_that_parquet_is_left_out(dots, output, capsys, monkeypatch):
     ("arguments", "message"),
     [
         ((), "no sweep was run into"),
-        (("--only", "stars"), "--only stars is not a chapter, expected one of dots."),
+        (("--only", "stars"), "--only stars is not a chapter, expected one of dots; or module:CHAPTER of your own."),
         (("--formats", "svg", "gif"), "--formats gif is not a format, expected some of png, svg, pdf, csv, parquet."),
         (("--watch", "--to", "elsewhere"), "--watch cannot be combined with --to or --formats"),
         (("--watch", "--every", "0"), "--every is 0, expected a positive number of seconds."),

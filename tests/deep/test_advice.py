@@ -80,7 +80,7 @@ def test_simulators():
 
 def test_environments():
     env = gymnasium.make("MountainCarContinuous-v0")
-    assert advised(lambda: dqn(env, seed=0), env, r"urbe.deep.Disc").action_space == gymnasium.spaces.Discrete(2)
+    assert advised(lambda: dqn(env, seed=0), env, r"urbe.gym.Disc").action_space == gymnasium.spaces.Discrete(2)
     made = advised(lambda: dqn("CartPole-v1", seed=0), None, r"gymnasium.make")
     assert made.spec.id == "CartPole-v1"
 

@@ -67,7 +67,7 @@ def test_a_file_imports_nothing_and_says_what_to_import(tmp_path):
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.startswith("CheckpointError")
-    assert "settings.nature is fixtures.deep_parts:Median, and the module fixtures.deep_parts is not imported" in said
+    assert "settings.nature is fixtures.deep_parts:Median, but the module fixtures.deep_parts is not imported" in said
     assert "Import fixtures.deep_parts before loading, or give settings=." in said
 
 

@@ -59,7 +59,7 @@ class Observations:
         if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary)):
             with np.errstate(over="ignore"):  # the caller checks that numbers are finite
                 rows = np.array(batch, np.float32)  # a copy: some environments reuse one array
-            return rows.reshape(count, self.size)
+            return rows.reshape(count, -1 if count else self.size)  # the caller compares sizes
         each = [self.row(one) for one in iterate(batch_space(self.space, count), batch)] if count else []
         return np.array(each, np.float32).reshape(count, self.size)
 
