@@ -74,6 +74,7 @@ class Training(NamedTuple):
 def run_cell(cell: Cell, folder: Path, changes: list[str]) -> None:
     """Trains and tests in this process, and writes the file; `changes` are of urbe's settings, see `ours`."""
     problem = PROBLEMS[cell.environment]
+    folder.mkdir(parents=True, exist_ok=True)
     if cell.learner == PEER:
         from benchmarks.learning import peer
 
