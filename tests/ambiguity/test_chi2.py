@@ -66,3 +66,10 @@ def test_contract(radius):
 
 def test_contract_of_the_other_support():
     check_ambiguity_set(Chi2Ball(0.3, "all"))
+
+
+def test_a_mean_within_rounding_of_its_successor_is_not_taken_for_the_level():
+    """All mass fits on the lowest successor: 1 / p - 1 is just below the radius."""
+    tiny = 2.0**-53
+    nature = Chi2Ball(2.0**53 + 2.0).bind(one_row_model([tiny, 1.0, tiny]))
+    assert nature.values(np.array([-1.386, 0.211, -0.492]))[0] == pytest.approx(-1.386, abs=1e-12)

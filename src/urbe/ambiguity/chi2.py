@@ -36,6 +36,10 @@ from urbe.types import FloatArray, Support
 
 ROUNDS = 3
 
+NEAR = 1e-5
+"""If eta is closer to the mean, rounding of the mean may put an entry of much mass on the wrong side of it: a level
+that is wrong by d is wrong by d / (eta - mean) in the slope of the dual, and by the square of that in the value."""
+
 HUGE = 1e150
 """Only above this radius do probabilities and variances matter whose products would underflow."""
 
@@ -126,7 +130,7 @@ def _sweep(first, last, problem, r, reward, shift, hint, work, out):
             between = 0.0
             for j in range(n):
                 between += 0.0 if (y[j] < eta) == (y[j] < following) else 1.0
-            value, found = mean - s * root, between == 0.0
+            value, found = mean - s * root, between == 0.0 and s > NEAR * root
             eta = following
         if not found:
             m = np.int64(n)
