@@ -59,7 +59,7 @@ test: lint chromium
 
 test-slow: $(VENV)/.ray chromium
 	$(BIN)/python -m pytest -n 2 -m slow
-	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow" tests
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "hypothesis and not slow" tests
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=interpreted $(BIN)/python -m pytest -n 2 -q -m "not slow" tests/ambiguity/test_l1.py tests/ambiguity/test_contract.py tests/ambiguity/test_scenarios.py tests/ambiguity/test_contamination.py
 
 bench: $(VENV)/.bench
