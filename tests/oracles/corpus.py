@@ -391,7 +391,8 @@ def _others_tampered(mdp: MDP, given: Any, solution: Solution, shift: float, rng
     found = []
     if not solution.status.startswith(("Solved", "Stopped", "Gave up")):
         found.append(f"the status begins with {solution.status[:20]!r}")
-    lying = replace(solution, status="Solved: the bounds are within 1e-309 of each other in every state.")
+    other = 0.5 * solution.gap or 1e-309
+    lying = replace(solution, status=f"Solved: the bounds are within {other:.3g} of each other in every state.")
     for what, lie in (
         ("another status", lying),
         ("converged the other way round", replace(solution, converged=not solution.converged)),

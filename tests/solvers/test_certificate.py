@@ -293,6 +293,18 @@ def test_a_kernel_inside_the_set_that_is_not_the_worst_is_found():
     assert "upper bound" in certificate.statement
 
 
+def test_rounding_of_a_kernel_counts_by_the_range_of_values():
+    p = np.array([[[0.0, 0.5, 0.5]], [[1.0, 0.0, 0.0]], [[1.0, 0.0, 0.0]]])
+    scenarios = np.array([p, p[:, :, [0, 2, 1]] * [1.0, 0.5, 1.5]])
+    mdp = MDP.from_dense(p, [[1.0], [1.0], [1.0]], discount=0.9)
+    solution = solve(mdp, ConditionalValueAtRisk(scenarios, 0.5), throw=False)
+    q = solution.kernel.rows.probability.copy()
+    q[:2] += [5e-10, -5e-10]  # within the tolerance of a kernel, though outside of its set
+    certificate = certify(with_kernel(solution, q))
+    assert 0.0 < certificate.excess <= 1e-9
+    assert certificate.upper.max() <= 10.0 + 1e-12  # whatever the kernel, since each step pays 1
+
+
 def test_kernels_that_are_no_distributions_are_found():
     solution = solve(RIVER, L1Ball(2.0))
     own = solution.kernel.rows.probability

@@ -127,7 +127,8 @@ def under_kernel(own: Rows, discount: float, kernel: Rows, excess: FloatArray, r
     """Bounds the minimum from above: Q under a fixed kernel, widened by rounding and by its excess.
 
     In a ball around the row p, q at distance radius + excess is brought inside by mixing it with p, with weight
-    excess / (radius + excess) on p; in any other set of distributions by moving `excess` from each entry to another.
+    excess / (radius + excess) on p; in any other set of distributions by moving `excess` from each entry to another,
+    which changes the value by no more than that times the range of values.
     """
     centred = np.isfinite(radius)
     share = np.where(excess > 0.0, excess / np.where(excess > 0.0, np.where(centred, radius, 0.0) + excess, 1.0), 0.0)
@@ -137,10 +138,9 @@ def under_kernel(own: Rows, discount: float, kernel: Rows, excess: FloatArray, r
     nominal, answer = expectation(own, discount, own), expectation(own, discount, kernel)
 
     def bound(v: FloatArray) -> Extended:
-        size = largest_value(own, discount, v)
-        value = answer(v)
-        mixed = np.where(centred, value + share * (nominal(v) - value), value + 2.0 * kernel.longest * excess * size)
-        return mixed + eps * size
+        value, moved = answer(v), kernel.longest * excess * _value_range(own, discount, v)
+        mixed = np.where(centred, value + share * (nominal(v) - value), value + moved)
+        return mixed + eps * largest_value(own, discount, v)
 
     return bound
 
@@ -182,6 +182,12 @@ def largest_value(rows: Rows, discount: float, *values: FloatArray) -> np.longdo
     """max |r| + gamma max |v|; in extended precision a share of it does not vanish."""
     largest = np.max([np.abs(v).max(initial=0.0) for v in values])  # unlike max, passes NaN on
     return np.longdouble(rows.largest_reward + np.longdouble(discount) * largest)
+
+
+def _value_range(rows: Rows, discount: float, v: FloatArray) -> np.longdouble:
+    """max z - min z, z = r + gamma v, over all states and the rewards of all successors; rewards of pairs cancel."""
+    out = np.longdouble(discount) * np.ptp(v.astype(np.longdouble))
+    return np.longdouble(out + np.ptp(rows.reward.astype(np.longdouble)) if rows.rewards_successors else out)
 
 
 def greatest(mdp: MDP, q: Extended) -> Extended:

@@ -169,6 +169,32 @@ def test_certificates_take_factors_that_rounding_spoils():
         assert urbe.certify(urbe.solve(mdp, a_set, throw=False)).holds
 
 
+def test_certificates_refuse_rows_that_no_distributions_mix_to_however_large_the_set():
+    a_set = FactorSet([[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.5, 0.5]], urbe.Chi2Ball([0.0, 1e300]))
+    mdp = a_set.model([[1.0], [1.0]], discount=0.9)  # worth 10 under every kernel
+    solution = urbe.solve(mdp, a_set)
+    assert urbe.certify(solution).holds
+    bad = mdp.rows.matrix().toarray()
+    bad[0] = [1.0, 0.0]  # half of it comes from the first factor, so that the second would be (1.5, -0.5)
+    solution.__dict__["kernel"] = urbe.MDP.from_dense(bad[:, None], mdp.rows.row_reward[:, None], discount=0.9)
+    assert "factor 1 leaves its set" in urbe.certify(solution).statement
+
+
+def test_certificates_take_factors_whose_distance_magnifies_rounding():
+    """A chi-square distance of 1e300 from a probability of 5e-324, and a trace of a factor that leads elsewhere."""
+    vast = urbe.Chi2Ball([0.0, 1e300])
+    sets = [
+        FactorSet([[a, 1.0 - a], [0.0, 1.0], [1.0 - a, a]], [[x, 0.0, 1.0 - x], [1.0, 0.0, 5e-324]], vast)
+        for a, x in product((0.3, 0.4), (0.6, 2.0 / 3.0))
+    ]
+    share = [[0.02, 0.84, 0.14, 0.0], [1.0, 0.0, 0.0, 8e-11], [0.0, 0.22, 0.47, 0.31]]
+    factors = [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.375, 0.25, 0.375], [0.4, 0.6, 0.0]]
+    sets.append(FactorSet(share, factors, urbe.L2Ball([0.001, 1.0, 0.1, 1.0])))
+    for a_set in sets:
+        mdp = a_set.model([[0.0], [-1.0], [-2.0]], discount=0.9)
+        assert urbe.certify(urbe.solve(mdp, a_set, throw=False)).holds
+
+
 def test_factors_that_no_row_uses_change_nothing():
     mdp, a_set = problem(3)
     wider = FactorSet(

@@ -15,6 +15,12 @@ from oracles.high_precision.numbers import D, dot, tolerance
 
 MOST_ROUNDS = 40
 
+VANISHED = D("1e-2000")
+"""Values smaller than this, relative to the largest, are taken for zero on the way to the fixed point.
+
+Newton's steps double the exponent of a value that tends to zero, without end, and row problems would follow it.
+"""
+
 
 class Enclosure(NamedTuple):
     """`low[s] <= V(s) <= high[s]`."""
@@ -166,7 +172,7 @@ def _evaluated(problem: Problem, steps: list[Step | None], v: list[D]) -> list[D
 
 
 def _solved(problem: Problem, steps: list[Step | None]) -> list[D]:
-    """v = gain + gamma onward v, by elimination."""
+    """v = gain + gamma onward v, by elimination: a point to go on from, of which nothing is claimed."""
     n = problem.n_states
     lines = []
     for s, step in enumerate(steps):
@@ -187,4 +193,5 @@ def _solved(problem: Problem, steps: list[Step | None]) -> list[D]:
     v = [D(0)] * n
     for s in range(n - 1, -1, -1):
         v[s] = (lines[s][n] - sum((lines[s][t] * v[t] for t in range(s + 1, n) if lines[s][t]), D(0))) / lines[s][s]
-    return v
+    least = max(abs(x) for x in v) * VANISHED
+    return [x if abs(x) > least else D(0) for x in v]

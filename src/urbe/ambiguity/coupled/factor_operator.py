@@ -45,13 +45,16 @@ from urbe.mdp.rows import Rows, index_type
 from urbe.types import FloatArray
 from urbe.workers import SERIAL, Workers
 
-DUST = 1e-13
-"""Smaller probabilities of factors, estimated from a kernel by least squares, are rounding and are replaced."""
+PRECISE = 1e-13
+"""How far rounding of a kernel may move the factors that are estimated from it by least squares."""
+
+DUST = proofs.LARGEST_EXCESS
+"""Smaller probabilities of estimated factors are replaced: a divergence magnifies their errors without limit."""
 
 ROUNDED = 1e-6
 """Tolerance for a factor estimated from a rounded kernel to be outside of its set, in the set's own terms."""
 
-UNIQUE = 1e-10
+UNIQUE = 0.1 * DUST
 """How far a factor may depend on the others in the least-squares problem and still be estimated from a kernel."""
 
 LEAST_SINGULAR = 1e-15
@@ -199,9 +202,9 @@ class FactorOperator:
         w = np.where(total > 0.0, w / np.where(total > 0.0, total, 1.0), start)
         excess = np.maximum(self.nature.excess(_rows_of(_sparse(w), np.zeros(n_factors))), lost)
         radius = self.nature.ball_radius
-        outside = ~(excess <= ROUNDED * np.fmax(1.0, np.nan if radius is None else radius))
+        outside = ~(excess <= ROUNDED * np.fmax(1.0, np.nan if radius is None else radius)) | ~(lost <= ROUNDED)
         unique = np.abs(inverse @ u - np.eye(n_factors)).max(axis=1, initial=0.0) <= UNIQUE
-        known = unique & (ROUNDING * np.abs(inverse).sum(axis=1) <= DUST)
+        known = unique & (ROUNDING * np.abs(inverse).sum(axis=1) <= PRECISE)
         if (outside & known).any():
             at = int(np.argmax(outside & known))
             many = f"({int(outside.sum())} of {n_factors} factors do)"
