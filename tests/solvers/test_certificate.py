@@ -167,7 +167,6 @@ def test_a_shifted_action_value_is_found(horizon, by):
             q = solution.q.copy()
             q[..., 3, action] += by
             certificate = certify(replace(solution, q=q))
-            assert certificate.unchecked == ()
             assert f"q of state 3, action {action} is" in certificate.statement
             assert not certificate.holds
 
@@ -187,11 +186,31 @@ def test_action_values_of_a_given_policy_are_checked():
     assert "q of state 1, action 1 is 7, but the action does not exist" in certify(replace(solution, q=q)).statement
 
 
-def test_what_a_set_gives_no_way_to_check_is_named():
-    certificate = certify(solve(RIVER, SRectangular(L1Ball(0.4))))
-    assert certificate.holds
-    assert certificate.unchecked == ("q",)
-    assert certificate.statement.endswith(" apart. Not checked: q.")
+SHARED = [
+    *(SRectangular(ball) for ball in (L1Ball(0.4), urbe.L2Ball(0.2), LInfBall(0.1), urbe.KLBall(0.1))),
+    *(urbe.TwiceRegularised(0.02, norm=norm, per="state") for norm in (1, 2)),
+]
+
+
+@pytest.mark.parametrize("by", [10.0, -1e-4, np.nan])
+@pytest.mark.parametrize("horizon", [None, 3])
+@pytest.mark.parametrize("nature", SHARED, ids=str)
+def test_action_values_under_a_shared_budget_are_those_of_natures_answer(nature, horizon, by):
+    solution = solve(RIVER, nature, None if horizon is None else BackwardInduction(horizon))
+    assert certify(solution).holds
+    for action in range(2):
+        q = solution.q.copy()
+        q[..., 3, action] += by
+        assert f"q of state 3, action {action} is" in certify(replace(solution, q=q)).statement
+
+
+@pytest.mark.parametrize("nature", SHARED, ids=str)
+def test_the_value_of_a_policy_is_the_mean_of_its_action_values(nature):
+    policy = np.full((6, 2), 0.5)
+    solution = evaluate_policy(RIVER, policy, nature)
+    assert np.abs((policy * solution.q).sum(axis=1) - solution.value).max() <= solution.gap
+    assert certify(solution).holds
+    assert "q of state" in certify(replace(solution, q=solution.q + 1e-3)).statement
 
 
 @pytest.mark.parametrize(

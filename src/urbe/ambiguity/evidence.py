@@ -132,9 +132,7 @@ def under_kernel(own: Rows, discount: float, kernel: Rows, excess: FloatArray, r
     """
     centred = np.isfinite(radius)
     share = np.where(excess > 0.0, excess / np.where(excess > 0.0, np.where(centred, radius, 0.0) + excess, 1.0), 0.0)
-    # the error of a row's sum and the tolerance of membership may be at any successor
-    eps = mass_error(own) + 2.0 * (mass_error(kernel) + LEFT_BEHIND)
-    eps += (kernel.longest + own.longest + 8) * float(np.finfo(np.longdouble).eps)
+    eps = _rounding(own, kernel)
     nominal, answer = expectation(own, discount, own), expectation(own, discount, kernel)
 
     def bound(v: FloatArray) -> Extended:
@@ -143,6 +141,25 @@ def under_kernel(own: Rows, discount: float, kernel: Rows, excess: FloatArray, r
         return mixed + eps * largest_value(own, discount, v)
 
     return bound
+
+
+def around_kernel(own: Rows, discount: float, kernel: Rows) -> tuple[RowBound, RowBound]:
+    """Bounds Q under a fixed kernel from below and from above, by rounding."""
+    eps, answer = _rounding(own, kernel), expectation(own, discount, kernel)
+
+    def bound(side: float) -> RowBound:
+        return lambda v: answer(v) + side * eps * largest_value(own, discount, v)
+
+    return bound(-1.0), bound(1.0)
+
+
+def _rounding(own: Rows, kernel: Rows) -> float:
+    """Rounding of values under a kernel, relative to the largest one.
+
+    The error of a row's sum and the tolerance of membership may be at any successor.
+    """
+    lost = mass_error(own) + 2.0 * (mass_error(kernel) + LEFT_BEHIND)
+    return lost + (kernel.longest + own.longest + 8) * float(np.finfo(np.longdouble).eps)
 
 
 def expectation(own: Rows, discount: float, kernel: Rows) -> RowBound:

@@ -171,15 +171,15 @@ class StepEvidence(NamedTuple):
       below: `(v, policy) -> (S,)` lower bound on T_pi v.
       excess: largest distance of nature's kernel outside the set, at most 0 inside.
       failure: a sentence if the kernel is invalid, else None.
-      rows: the same bounds for the value of each action, `v -> (R,)`, below and above; None if the actions of a state
-        have no values of their own.
+      rows: bounds on the value of each action, `v -> (R,)`, below and above: of its own worst case, or under the given
+        kernel where nature's answer to an action depends on the policy.
     """
 
     above: StepBound
     below: StepBound
     excess: float
     failure: str | None
-    rows: tuple[ActionBound, ActionBound] | None = None
+    rows: tuple[ActionBound, ActionBound]
 
 
 class PolicyOperator(Protocol):
@@ -234,6 +234,15 @@ class Operator(Iterated, Protocol):
         """Returns nature's answer at v to a policy, on all rows.
 
         If the policy is optimal at v, it is also optimal against this answer (a saddle point).
+        """
+
+    def action_values(
+        self, v: FloatArray, at: FloatArray, policy: PolicyRows, memory: Memory = None
+    ) -> tuple[FloatArray, Memory]:
+        """Returns `(R,)` the values of all actions at v, and the memory of the sweep if there was one.
+
+        Where nature's answer to an action depends on the policy, they are the values under `kernel(at, policy)`;
+        otherwise each action has its own worst case.
         """
 
     def moments(

@@ -97,6 +97,13 @@ class RectangularOperator:
         """Returns nature's answer, which does not depend on the policy."""
         return self.nature.worst_case(v - midrange(v)).rows
 
+    def action_values(
+        self, v: FloatArray, at: FloatArray, policy: PolicyRows, memory: Memory = None
+    ) -> tuple[FloatArray, Memory]:
+        """Returns the worst cases of all actions, which do not depend on the policy."""
+        best = self.improve(v, memory)
+        return best.q, best.memory
+
     def error(self, v: FloatArray) -> float:
         """Bounds the error of one sweep,
 

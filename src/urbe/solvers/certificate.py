@@ -49,8 +49,6 @@ class Certificate:
       tolerance: TOLERANCE times the size of the values, times the expected number of steps.
       excess: the largest distance of nature's kernel outside its set; at most 0 inside.
       failures: one sentence for each unproven claim, with its state; empty if all are proven.
-      unchecked: fields of the solution that the set gives no way to check: "q" where the actions of a state share
-        nature's budget, and have no values of their own.
 
     A certificate covers the bounds, the value between them, the policy that attains the lower one, nature's kernel,
     the action values `q`, which lie within the gap of their own bounds, and what `status` and `converged` say of the
@@ -63,7 +61,6 @@ class Certificate:
     tolerance: float
     excess: float
     failures: tuple[str, ...]
-    unchecked: tuple[str, ...] = ()
 
     @property
     def statement(self) -> str:
@@ -71,8 +68,7 @@ class Certificate:
         if not self.holds:
             return f"Not verified: {' '.join(self.failures)}"
         gap = float((self.upper - self.lower).max(initial=0.0))
-        text = f"Verified: separate code proves bounds on the values that are at most {gap:.3g} apart."
-        return f"{text} Not checked: {', '.join(self.unchecked)}." if self.unchecked else text
+        return f"Verified: separate code proves bounds on the values that are at most {gap:.3g} apart."
 
     def __str__(self) -> str:
         return self.statement
@@ -130,15 +126,14 @@ def _certify_stationary(solution: Solution, operator: Operator) -> Certificate:
         proven[mdp.terminal] = 0.0
     blame = (int(np.argmax(-fall)), int(np.argmax(rise)))
     failures = [evidence.failure, _wrong_actions(solution, mdp, evidence, solution.q, lower, upper, tolerance)]
-    checked = evidence.rows is not None
-    return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, failures, checked, blame)
+    return _judge(solution, proven_lower, proven_upper, tolerance, evidence.excess, failures, blame)
 
 
 def _certify_horizon(solution: Solution, operator: Operator) -> Certificate:
     """Recomputes the bounds backwards from V_H = 0."""
     mdp, horizon = operator.mdp, len(solution.policy)
     lower, upper = np.zeros((horizon + 1, mdp.n_states)), np.zeros((horizon + 1, mdp.n_states))
-    excess, checked = -np.inf, True
+    excess = -np.inf
     tolerance = _tolerance(solution, mdp, float(horizon))
     failures: list[str | None] = []
     for step in range(horizon - 1, -1, -1):
@@ -153,8 +148,7 @@ def _certify_horizon(solution: Solution, operator: Operator) -> Certificate:
         q, later = solution.q[step], (lower[step + 1], upper[step + 1])
         wrong = _wrong_actions(solution, mdp, evidence, q, *later, tolerance)
         failures.append(None if wrong is None else f"Step {step}: {wrong}")
-        checked &= evidence.rows is not None
-    return _judge(solution, lower, upper, tolerance, excess, failures, checked)
+    return _judge(solution, lower, upper, tolerance, excess, failures)
 
 
 def _wrong_actions(
@@ -167,8 +161,6 @@ def _wrong_actions(
     tolerance: float,
 ) -> str | None:
     """Says which action value is farther than the gap from its bounds, at the bounds on the values; None if none is."""
-    if evidence.rows is None:
-        return None
     if np.shape(q) != (mdp.n_states, mdp.n_actions):
         return f"q has shape {np.shape(q)}, expected a value for each action, {(mdp.n_states, mdp.n_actions)}."
     nowhere = np.isfinite(mdp.by_action(np.zeros(mdp.n_rows), fill=-np.inf)) | (q == -np.inf)
@@ -257,7 +249,6 @@ def _judge(
     tolerance: float,
     excess: float,
     failures: list[str | None],
-    checked: bool,
     blame: tuple[int, int] | None = None,
 ) -> Certificate:
     """Collects what does not hold.
@@ -267,7 +258,6 @@ def _judge(
       lower, upper: what is proven.
       tolerance, excess: as in `Certificate`.
       failures: sentences of other checks.
-      checked: whether these include the action values.
       blame: the states whose own backward step fails most; such a state spoils the bounds of all others.
     """
     found = [failure for failure in (*failures, _wrong_status(solution)) if failure is not None]
@@ -285,7 +275,7 @@ def _judge(
             where = f"state {at[-1]}" + (f" at step {at[0]}" if len(at) > 1 else "")
             claim = f"the {name} of {where} is {claimed[at]:.12g}, but {side} {proven[at]:.12g} follows"
             found.append(f"{claim} ({int((~fine).sum())} of {fine.size} do not hold).")
-    return Certificate(lower, upper, not found, tolerance, excess, tuple(found), () if checked else ("q",))
+    return Certificate(lower, upper, not found, tolerance, excess, tuple(found))
 
 
 def _tolerance(solution: Solution, mdp: MDP, steps: float) -> float:

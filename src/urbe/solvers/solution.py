@@ -24,7 +24,8 @@ class Solution(TableResult):
 
     Attributes:
       value: `(S,)` the optimal robust value, zero where terminal.
-      q: `(S, A)` value of each action against nature, -inf where the action does not exist.
+      q: `(S, A)` value of each action against nature, -inf where the action does not exist. Where the actions of a
+        state share nature's budget, it is the value under `kernel`, nature's answer to `policy`.
       policy: `(S,)` the action of each state, -1 where terminal; or `(S, A)` probabilities if randomised.
       lower, upper: `(S,)` certified: lower <= V* <= upper, rounding included. `lower` also bounds the worst-case value
         of `policy` itself.

@@ -143,8 +143,8 @@ def _iterate(
 def _solution(operator: Operator, outcome: IterationOutcome, optimal: bool) -> Solution:
     mdp, bounds, policy = operator.mdp, outcome.bounds, outcome.improvement.policy
     q, memory = outcome.improvement.q, outcome.improvement.memory
-    if q is None:  # a policy was evaluated: the action values are those of all rows at its value
-        _, q, _, memory = operator.improve(bounds.value)
+    if q is None:  # a policy was evaluated, on its own rows
+        q, memory = operator.action_values(bounds.value, outcome.v, policy)
     elif isinstance(bounds.shift, float):
         q = q + bounds.shift
     return Solution(

@@ -35,9 +35,11 @@ def evidence(
         failure = "kernels of this set may have negative probabilities, but bounds exist only for distributions."
         return proofs.over_rows(mdp, unproven, optimal)._replace(failure=failure)
     excess, outside, above = np.full(mdp.n_rows, -np.inf), np.zeros(mdp.n_rows, dtype=np.bool_), nothing
+    actions = (proofs.unproven(mdp.n_rows, -1.0), nothing)
     if kernel is not None:
         excess, outside, back = _membership(mdp, nature, shared, kernel)
-        above = nothing if outside.any() else _under(nature, kernel, back)
+        if not outside.any():
+            above, actions = _under(nature, kernel, back), (_under(nature, kernel, side=-1.0), _under(nature, kernel))
 
     def each(v: FloatArray) -> proofs.Extended:
         q, w, slack = _penalised(mdp, nature, v)
@@ -47,7 +49,7 @@ def evidence(
         return _below(mdp, nature, v, policy)
 
     found = proofs.over_rows(mdp, proofs.RowEvidence(above, each, excess, outside), optimal)
-    return found._replace(below=below, rows=None) if shared else found
+    return found._replace(below=below, rows=actions) if shared else found
 
 
 def _penalised(
@@ -142,8 +144,11 @@ def _share(distance: proofs.Extended, radius: FloatArray) -> proofs.Extended:
     return np.where(radius > 0.0, distance / np.where(radius > 0.0, radius, 1.0), nothing)
 
 
-def _under(nature: NormNature, kernel: Rows, back: proofs.Extended) -> proofs.RowBound:
-    """Bounds the minimum from above: the value under nature's answer, mixed with the model's row to lie in the set."""
+def _under(nature: NormNature, kernel: Rows, back: proofs.Extended | float = 0.0, side: float = 1.0) -> proofs.RowBound:
+    """Bounds the value under nature's answer from one side, by rounding.
+
+    Mixed with the model's row to lie in the set, with weight `back`, it bounds the minimum from above.
+    """
     eps = proofs.mass_error(kernel) + (kernel.longest + 16) * float(np.finfo(np.longdouble).eps) + REWARD_ROUNDING
     eps += 4.0 * ENTRY_ROUNDING  # of the entries, whose sum is one in either row
     own = nature.rows
@@ -155,6 +160,7 @@ def _under(nature: NormNature, kernel: Rows, back: proofs.Extended) -> proofs.Ro
         answer = kernel.row_reward + proofs.row_sums(kernel, kernel.probability * z)
         z = values[own.successor] + (0.0 if nominal_z is None else nominal_z)
         nominal = own.row_reward + proofs.row_sums(own, own.probability * z)
-        return answer + np.maximum(nominal - answer, 0.0) * back + eps * proofs.largest_value(own, nature.discount, v)
+        slack = eps * proofs.largest_value(own, nature.discount, v)
+        return answer + np.maximum(nominal - answer, 0.0) * back + side * slack
 
     return bound

@@ -83,18 +83,15 @@ class NormOperator:
 
     def kernel(self, v: FloatArray, policy: PolicyRows) -> Rows:
         """Returns nature's answer with its rewards; for a shared budget, rows that the policy does not take stay."""
-        share = np.ones(self.mdp.n_rows)
-        if self.shared:
-            middle = self._middle(v)
-            q, w = self.nature.costs(v - middle, middle)
-            facing = NormPolicy(self, policy)
-            value, weights = np.zeros(self.mdp.n_states), np.zeros(len(q))
-            best_answers(self.mdp.row_start, q, w, self.nature.norm, value, weights)
-            best = value - facing.apply(v)[0] <= 4.0 * self.error(v)
-            share = np.where(best[self.mdp.row_state], self._saddle(q, w, value), 0.0)
-            left = ~best[self.mdp.row_state[policy.rows]]
-            share[policy.rows[left]] = facing.share(v)[left]
-        return self.nature.answer(v, share)
+        return self.nature.answer(v, self._share(v, policy))
+
+    def action_values(
+        self, v: FloatArray, at: FloatArray, policy: PolicyRows, memory: Memory = None
+    ) -> tuple[FloatArray, Memory]:
+        """Returns the penalised values of all actions, without forming nature's rows."""
+        middle = self._middle(v)
+        q, w = self.nature.costs(v - middle, middle)
+        return q - self._share(at, policy) * w, None
 
     def error(self, v: FloatArray) -> float:
         rows, gamma = self.nature.rows, self.mdp.discount
@@ -132,8 +129,10 @@ class NormOperator:
         scatter = rows.row_sums(rows.probability * deviation**2)
         kernel = self.kernel(v, following)
         carried = kernel.row_sums(kernel.probability * u[kernel.successor])
-        value = best.value if policy is None else NormPolicy(self, following).apply(v)[0]
-        return StepMoments(value, best.q, following, scatter, carried, None)
+        if policy is None:
+            return StepMoments(best.value, best.q, following, scatter, carried, None)
+        value, values = NormPolicy(self, policy).apply(v)[0], self.action_values(v, v, policy)[0]
+        return StepMoments(value, values, policy, scatter, carried, None)
 
     def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
         """By duality below and by nature's own answer above, while it is a distribution."""
@@ -146,6 +145,21 @@ class NormOperator:
     def _middle(self, v: FloatArray) -> float:
         """Returns the centre of values; zero if nature may destroy mass, because a constant then matters."""
         return 0.0 if self.nature.free else midrange(v)
+
+    def _share(self, v: FloatArray, policy: PolicyRows) -> FloatArray:
+        """`(R,)` the share of its radii that nature uses on each row, in its answer to a policy."""
+        if not self.shared:
+            return np.ones(self.mdp.n_rows)
+        middle = self._middle(v)
+        q, w = self.nature.costs(v - middle, middle)
+        facing = NormPolicy(self, policy)
+        value, weights = np.zeros(self.mdp.n_states), np.zeros(len(q))
+        best_answers(self.mdp.row_start, q, w, self.nature.norm, value, weights)
+        best = value - facing.apply(v)[0] <= 4.0 * self.error(v)
+        share = np.where(best[self.mdp.row_state], self._saddle(q, w, value), 0.0)
+        left = ~best[self.mdp.row_state[policy.rows]]
+        share[policy.rows[left]] = facing.share(v)[left]
+        return share
 
     def _saddle(self, q: FloatArray, w: FloatArray, value: FloatArray) -> FloatArray:
         """`(R,)` the share of the budget that lowers every action to the value of its state."""

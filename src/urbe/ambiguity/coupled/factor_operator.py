@@ -104,6 +104,13 @@ class FactorOperator:
         """Returns nature's answer, the same for all policies; raises if R x S numbers do not fit into memory."""
         return listed_rows(self.mixing.rows, self.nature.worst_case(v - midrange(v)).rows)
 
+    def action_values(
+        self, v: FloatArray, at: FloatArray, policy: PolicyRows, memory: Memory = None
+    ) -> tuple[FloatArray, Memory]:
+        """Returns the worst cases of all actions, which do not depend on the policy."""
+        best = self.improve(v, memory)
+        return best.q, best.memory
+
     def error(self, v: FloatArray) -> float:
         """Bounds the error of the mixed values of factors and of the mixing.
 

@@ -78,6 +78,12 @@ class StateOperator:
             return self.nature.saddle(centred)
         return _in_place(self.nature.rows, policy.rows, facing.answer(centred))
 
+    def action_values(
+        self, v: FloatArray, at: FloatArray, policy: PolicyRows, memory: Memory = None
+    ) -> tuple[FloatArray, Memory]:
+        """Returns the values of all actions under nature's answer to the policy."""
+        return self._under(self.kernel(at, policy), v), None
+
     def error(self, v: FloatArray) -> float:
         """Bounds the error as for rectangular sets, but with rewards, which take part in the comparison of actions."""
         rows, gamma = self.nature.rows, self.mdp.discount
@@ -116,7 +122,7 @@ class StateOperator:
         carried = full.row_sums(full.probability * u[full.successor])
         if policy is None:
             return StepMoments(best.value, best.q, following, scatter, carried, best.memory)
-        q = values_under(full, self.mdp.discount * centred) + self.mdp.discount * middle
+        q = self._under(full, v)
         return StepMoments(following.average(self.mdp, q), q, following, scatter, carried, best.memory)
 
     def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
@@ -125,24 +131,25 @@ class StateOperator:
         For every price of the budget the duals of the single actions give a lower bound (`StateNature.policy_bound`).
         """
         mdp, rows = self.mdp, self.nature.rows
-        if kernel is None:
-            found = proofs.RowEvidence(
-                proofs.unproven(mdp.n_rows, 1.0), proofs.unproven(mdp.n_rows, -1.0), np.full(mdp.n_rows, -np.inf),
-                np.zeros(mdp.n_rows, dtype=np.bool_),
-            )  # fmt: skip
-        else:
+        below, above = proofs.unproven(mdp.n_rows, -1.0), proofs.unproven(mdp.n_rows, 1.0)
+        excess, outside, actions = np.full(mdp.n_rows, -np.inf), np.zeros(mdp.n_rows, dtype=np.bool_), (below, above)
+        if kernel is not None:
             radius = self.nature.budget[mdp.row_state]
-            excess = self.nature.excess(kernel)[mdp.row_state]
-            excess, outside = proofs.membership(rows, kernel, excess, radius)
-            above = proofs.unproven(mdp.n_rows, 1.0)
+            excess, outside = proofs.membership(rows, kernel, self.nature.excess(kernel)[mdp.row_state], radius)
             if not outside.any():
                 above = proofs.under_kernel(rows, mdp.discount, kernel, np.maximum(excess, 0.0), radius)
-            found = proofs.RowEvidence(above, proofs.unproven(mdp.n_rows, -1.0), excess, outside)
-        return proofs.over_rows(mdp, found, optimal)._replace(below=self._lagrangian(), rows=None)
+                actions = proofs.around_kernel(rows, mdp.discount, kernel)
+        found = proofs.over_rows(mdp, proofs.RowEvidence(above, below, excess, outside), optimal)
+        return found._replace(below=self._lagrangian(), rows=actions)
 
     def clock(self) -> Operator:
         """Returns the clock of the rectangular set, which contains this one."""
         return self.relaxed.operator(self.mdp).clock()
+
+    def _under(self, kernel: Rows, v: FloatArray) -> FloatArray:
+        """`(R,)` the values of all actions under a kernel."""
+        middle = midrange(v)
+        return values_under(kernel, self.mdp.discount * (v - middle)) + self.mdp.discount * middle
 
     def _lagrangian(self) -> StepBound:
         """`StateNature.policy_bound`, widened by its rounding."""
