@@ -105,8 +105,18 @@ def test_copies_have_to_stay_with_the_environment_by_themselves():
         check_nominal(Lagged(), members, np.random.default_rng(0))
 
 
+class Single(Swing):
+    """Computes in single precision, in which NumPy rounds a product with an int and with an np.int64 differently."""
+
+    def step(self, action):
+        pushed = np.float32(0.1) * (action - 0.5) * np.ones(2, np.float32)
+        self.velocity += 0.1 * pushed
+        return super().step(int(action))
+
+
 HONEST = {
     "swing": (Swing, SwingAdapter),
+    "single precision": (Single, SwingAdapter),
     "observations that are one array": (lambda: Swing(one_array=True), SwingAdapter),
     "parameters not given become others": (lambda: Swing(gravity=5.0), swing.ForgetsParameters),
     "its own generator, kept": (lambda: Swing(chance="own"), swing.KeepsOwnGenerator),

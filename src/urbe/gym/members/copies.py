@@ -188,9 +188,10 @@ class EnvMembers:
         reached = np.empty((count, 1, len(obs)), np.float32)
         reward, terminated = np.empty((count, 1), np.float32), np.empty((count, 1), bool)
         here, seen_as = self.where(env), Observations(self.copies[0].observation_space)
+        taken = np.int64(action)  # as the environment receives it: NumPy rounds by the types of numbers
         for k, copy in enumerate(self.copies):
             self.bring(copy, here)
-            seen, reward[k, 0], terminated[k, 0], _, _ = copy.step(action)
+            seen, reward[k, 0], terminated[k, 0], _, _ = copy.step(taken)
             reached[k, 0] = seen_as.row(seen)
         return MemberOutcomes(np.ones((count, 1), np.float32), reached, reward, terminated)
 

@@ -198,14 +198,14 @@ class _Alongside:
         return step
 
     def _step(self, action: int) -> _Step:
-        obs, reward, terminated, _, _ = self._copy.step(action)
+        obs, reward, terminated, _, _ = self._copy.step(np.int64(action))
         return _Step(self._host.observations.row(obs), float(reward), bool(terminated))
 
     def _send_away(self) -> None:
         """Moves the copy elsewhere, with other random numbers, so that variables omitted by the adapter differ."""
         self._copy.reset(seed=int(self._rng.integers(2**31)))
         for _ in range(int(self._rng.integers(1, _AWAY + 1))):
-            action = int(self._rng.integers(self._host.n_actions)) + self._host.start
+            action = np.int64(self._rng.integers(self._host.n_actions)) + self._host.start
             _, _, terminated, truncated, _ = self._copy.step(action)
             if terminated or truncated:
                 return
