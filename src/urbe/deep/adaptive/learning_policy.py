@@ -119,7 +119,7 @@ class LearningBelief:
         return replace(self.policy, weights=memory.weights)
 
     def _target(self, memory: LearningMemory, step: Step) -> tuple[Float[Array, " I"], Float[Array, ""]]:
-        """The input of the network before the step, and what the value of the action is drawn to."""
+        """The input of the network before the step, and the target of the action's value."""
         model, settings = self.policy.model, self.policy.settings
         simulator = model.simulator
         belief = memory.own.belief.log_b

@@ -25,8 +25,8 @@ def load_adaptive(path: str | os.PathLike[str], env: Simulator | Env | None = No
 
     Args:
       path: of the file.
-      env: what it was trained in, if that was a Gymnasium environment or a simulator of one's own; its parameters
-        are those of the file.
+      env: the environment of training, if that was a Gymnasium environment or a simulator of your own; its
+        parameters are those of the file.
 
     Raises:
       CheckpointError: the file is missing, damaged, of another kind, or newer.
