@@ -33,7 +33,7 @@ class SafePlan(TableResult):
       method, confidence: as passed to `plan`.
       posterior: as passed to `plan`.
       model, nature: the set the policy is best against; `urbe.solve(plan.model, plan.nature)` gives `solution` again,
-        up to its gap. Where rewards are uncertain, those of `model` are low quantiles.
+        up to its gap. If rewards are uncertain, those of `model` are low quantiles.
       solution: of that problem. Its `value` is a worst case, not an estimate.
       start: `(S,)` initial distribution: that of the model, or else uniform over non-terminal states.
       guarantee: lower bounds on the policy's true value, from fresh posterior draws.

@@ -17,7 +17,7 @@ from urbe.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(TableResult):
-    """A robust policy, its value, and what is certain about both.
+    """A robust policy, its value, and certified bounds on it.
 
     With a finite horizon H every array has a leading axis of steps: H + 1 for `value`, `lower`, `upper` (the last is
     the end), H for `policy` and `q`.

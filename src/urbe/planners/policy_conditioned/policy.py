@@ -53,7 +53,7 @@ class BeliefPolicy:
         return 1.0 - 1.0 / (1.0 + self.odds)
 
     def reset(self) -> None:
-        """Begins a trajectory."""
+        """Begins a new trajectory."""
         self.step, self.odds = 0, 1.0
 
     def act(self, state: int) -> int:
