@@ -115,7 +115,7 @@ class Nature(Protocol):
 
 
 class PlainNature:
-    """What most natures have in common: inherit from it, and write what is missing or different.
+    """The common part of most natures: inherit from it, and write the methods that are missing or different.
 
     Sweeps learn nothing, the set is no ball, moments are read off the kernel, and the aim is the minimum.
     """

@@ -44,7 +44,7 @@ class Optimistic(RectangularSet):
         check_rectangular(
             "set",
             self.set,
-            "of factors make a set that helps each, FactorSet(..., Optimistic(L1Ball(0.5))). Where actions share a "
+            "of factors make a set that helps each, FactorSet(..., Optimistic(L1Ball(0.5))). If actions share a "
             "budget, a nature that helps spends it on one: use the ball itself with the budget as its radius.",
         )
 

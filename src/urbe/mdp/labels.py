@@ -170,14 +170,14 @@ def _plain_ids(name: str, column: np.ndarray) -> IntArray:
         for row, value in enumerate(column.tolist()):
             if isinstance(value, (str, bool)) or not isinstance(value, (int, float)) or value < 0 or value % 1:
                 raise RowError(
-                    name, row, f"is {checks.shown(value)}, expected a whole number from 0 on. Where values are names, "
+                    name, row, f"is {checks.shown(value)}, expected a whole number from 0 on. If values are names, "
                     f"take all of them as labels with labels=True.{STANDS_FOR}",
                 ) from None  # fmt: skip
         raise
     if ids.max(initial=0) > LARGEST_ID:
         row = int(np.argmax(ids > LARGEST_ID))
         raise RowError(
-            name, row, f"is {ids[row]}, expected an id up to {LARGEST_ID}. Where values are names, take all of them "
+            name, row, f"is {ids[row]}, expected an id up to {LARGEST_ID}. If values are names, take all of them "
             "as labels with labels=True.",
         )  # fmt: skip
     return ids

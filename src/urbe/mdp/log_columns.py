@@ -167,7 +167,7 @@ def with_id_notes(log: Transitions) -> Transitions:
         least = min(int(column.min()) for column in columns)
         if named is None and least > 0:
             said.append(
-                f"The smallest {what} is {least}, and ids begin at 0: {what} 0 never occurs. Where numbers are names, "
+                f"The smallest {what} is {least}, and ids begin at 0: {what} 0 never occurs. If numbers are names, "
                 "take them as such with labels=True."
             )
     return replace(log, notes=(*log.notes, *said)) if said else log

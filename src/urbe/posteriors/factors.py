@@ -163,7 +163,7 @@ def _mixed(row: IntArray, column: IntArray, u: FloatArray, w: FloatArray) -> Flo
 def _distance(n: Any, of_rows: FloatArray, u: FloatArray, w: FloatArray) -> FloatArray:
     """`(R,)` sum_s' |n / n(k) - u(k) w|, zero for rows without counts.
 
-    Where nothing was counted the difference is u(k) w itself: all of its mass but what is on the counted successors.
+    If a pair has no counts, the difference is u(k) w itself, without its mass on the counted successors.
     """
     row = np.repeat(np.arange(n.shape[0]), np.diff(n.indptr))
     mixed = _mixed(row, n.indices, u, w)

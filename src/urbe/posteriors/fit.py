@@ -190,7 +190,7 @@ def _known_reward(model: MDP, transitions: Transitions, entry: IntArray) -> Floa
             f"Transition {at} from state {labels.state(transitions.state[at])} by action "
             f"{labels.action(transitions.action[at])} to state {labels.state(transitions.next_state[at])} paid "
             f"{transitions.reward[at]:.12g}, transition {other} for the same {transitions.reward[other]:.12g}; "
-            "expected one reward to take as known. Where rewards are random, give their prior: rewards=NormalGamma()."
+            "expected one reward to take as known. If rewards are random, give their prior: rewards=NormalGamma()."
         )
     if not rows.n_rows:
         return np.zeros(0)

@@ -180,7 +180,7 @@ def _refuse_gap(table: TextTable, s: IntArray, t: IntArray) -> NoReturn:
     table.fail(
         int(np.argmax(where == last)),
         f"found state {last}, but state {gap} appears nowhere; expected the states 0, 1, 2, ... without gaps. "
-        "Where ids are names, take them as such with labels=True.",
+        "If ids are names, take them as such with labels=True.",
         column,
     )
 
