@@ -118,7 +118,7 @@ def test_untried_pairs_and_terminal_states(run, tmp_path):
     _, out, _ = run("--terminal", "sold", log=path)
     assert "1 pair of state and action is in neither log nor model, so the policy never takes them: mend in new." in out
     _, out, _ = run("--terminal", "sold", "--feasible", "all", "--untried", "--rewards", "random", log=path)
-    assert "1 pair of state and action is without data, with the prior alone: mend in new." in out
+    assert "1 pair of state and action is without data, only with the prior: mend in new." in out
 
 
 @pytest.mark.parametrize(

@@ -136,14 +136,14 @@ def _followed(columns: dict[str, Column], missing: Missing, labels: bool | None)
 
 
 def _alike(what: str, labels: Sequence[Label] | None) -> list[str]:
-    """A note on labels that differ in case and blanks alone: they may be one thing, typed in several ways."""
+    """A note on labels that differ only in case and blanks: they may be one thing, typed in several ways."""
     groups: dict[str, list[str]] = {}
     for label in labels or ():
         groups.setdefault(" ".join(str(label).casefold().split()), []).append(repr(label))
     found = [" and ".join(group) for group in groups.values() if len(group) > 1]
     if not found:
         return []
-    return [f"Some {what} differ in case or blanks alone: {checks.listing(found, 5)}. If they are one, rename them."]
+    return [f"Some {what} differ only in case or blanks: {checks.listing(found, 5)}. If they are one, rename them."]
 
 
 def probability_notes(given: Sequence[Any]) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ def _ended(columns: dict[str, Column], follows: IntArray) -> BoolArray:
         row = int(np.argmax(early))
         raise RowError(
             columns["terminated"].name, row, f"says that the process ended, but row {follows[row]} goes on with the "
-            "trajectory; expected it in the last row alone. Give the rest a trajectory of its own. Rows count from 0.",
+            "trajectory; expected it only in the last row. Give the rest a trajectory of its own. Rows count from 0.",
         )  # fmt: skip
     here = marked & acts
     follows[here] = END

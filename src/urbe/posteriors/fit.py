@@ -53,7 +53,7 @@ def fit_per_step(
 ) -> tuple[Posterior, ...]:
     """Computes one posterior for each step 0, ..., horizon - 1, for transitions that depend on time.
 
-    All share the pairs and feasible successors of the whole log; a pair not seen at a step has the prior alone. For
+    All share the pairs and feasible successors of the whole log; a pair not seen at a step has only the prior. For
     the arguments see `Posterior.fit`; the column `step` is needed.
     """
     horizon = checks.whole_number("horizon", horizon, 1)
@@ -161,7 +161,7 @@ def _kept(model: MDP, transitions: Transitions, entry: IntArray, weight: FloatAr
 def _weights(transitions: Transitions, forget: float, window: int | None) -> FloatArray | None:
     """`(N,)` the weight of each transition; None if all weights are one."""
     if not checks.number("forget", forget, 0.0, 1.0) > 0.0:
-        raise ValueError("forget is 0, expected a factor in (0, 1]; to keep the last episode alone, say window=1.")
+        raise ValueError("forget is 0, expected a factor in (0, 1]; to keep only the last episode, use window=1.")
     if window is not None:
         checks.whole_number("window", window, 1)
     if forget == 1.0 and window is None:

@@ -7,7 +7,7 @@
         work-<identity>/    files of the running cell, such as checkpoints; deleted when it is finished
 
 The identity of a cell covers its configuration, the type of its rows and the code that computes them: equal identities
-give equal rows. The directory is named after the configuration alone, so cells of one name at two scales do not meet,
+give equal rows. The directory is named only after the configuration, so cells of one name at two scales do not meet,
 and rows of new code replace those of old code. The work folder is named after the identity, so files of other code are
 never used.
 """

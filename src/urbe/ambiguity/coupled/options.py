@@ -49,7 +49,7 @@ class OptionModel:
     Attributes:
       mdp: states 0 .. S - 1 are those of the model, in which an option is chosen: action o is option o. State
         S + o S + s is state s while option o runs, with o as its only action.
-      set: the set, for this model alone.
+      set: the set, valid only for this model.
       base: the model without options.
       n_options: how many there are.
     """

@@ -4,7 +4,7 @@
     loss = mean over the last steps of ( y_t - gap ( V(x_t) - Q(x_t, a_t) ) - Q(x_t, a_t) )^2
 
 These are the targets of training without their traces, at pairs of observation and belief that the deployment visits.
-Members of the simulator predict outcomes, weighted by the belief; observations enter through the belief alone.
+Members of the simulator predict outcomes, weighted by the belief; observations enter only through the belief.
 """
 
 from __future__ import annotations
