@@ -420,7 +420,7 @@ def _merge_repeats(
 
 
 def _first(initial: ArrayLike, n_states: int) -> FloatArray:
-    """A distribution of the first state, all of it on one state where that is given."""
+    """A distribution of the first state, all of it on one state if that is given."""
     if np.ndim(initial) == 0:
         state = checks.int_array("initial", np.atleast_1d(np.asarray(initial)), 0, n_states, "state")
         initial = np.zeros(n_states)

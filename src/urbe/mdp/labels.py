@@ -68,15 +68,15 @@ class Labels:
         return ["end" if a < 0 else self.action(int(a)) for a in ids]
 
     def state_column(self, ids: IntArray) -> np.ndarray:
-        """A column for tables: labels as text, or the ids where there are no labels."""
+        """A column for tables: labels as text, or the ids if there are no labels."""
         return ids if self.states is None else np.array(self.state_texts(ids), dtype=np.str_)
 
     def action_column(self, ids: IntArray) -> np.ndarray:
-        """A column for tables: labels as text, `end` for -1; or the ids where there are no labels."""
+        """A column for tables: labels as text, `end` for -1; or the ids if there are no labels."""
         return ids if self.actions is None else np.array(self.action_texts(ids), dtype=np.str_)
 
     def state_ids(self, name: str, values: Any) -> IntArray:
-        """The ids of some states, given by label, or by id where states have no labels.
+        """The ids of some states, given by label, or by id if states have no labels.
 
         Args:
           name: of the argument.
@@ -85,7 +85,7 @@ class Labels:
         return _ids(name, values, self._state_index, self.states, "state")
 
     def action_ids(self, name: str, values: Any) -> IntArray:
-        """The ids of some actions, given by label, or by id where actions have no labels."""
+        """The ids of some actions, given by label, or by id if actions have no labels."""
         return _ids(name, values, self._action_index, self.actions, "action")
 
     def to_json(self) -> str:

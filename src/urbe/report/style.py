@@ -22,7 +22,7 @@ RULE = "#d5d8dd"
 CARD = "#fefefe"
 
 ACTIONS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#cc79a7")
-"""Action 0, 1, ... where actions are names; black text is readable on each."""
+"""Colours of action 0, 1, ...; black text is readable on each."""
 
 HEAT = ("#f9e03a", "#cebc63", "#a39a74", "#777777", "#4f576c", "#083370")
 """Levels from few to many (cividis, made for colour-blind readers); dark pages reverse them, so that more always

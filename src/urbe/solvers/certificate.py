@@ -49,7 +49,7 @@ class Certificate:
       tolerance: TOLERANCE times the size of the values, times the expected number of steps.
       excess: the largest distance of nature's kernel outside its set; at most 0 inside.
       failures: one sentence for each unproven claim, with its state; empty if all are proven.
-      unchecked: fields of the solution that the set gives no way to check: "q" where the actions of a state share
+      unchecked: fields of the solution that the set gives no way to check: "q" if the actions of a state share
         nature's budget, and have no values of their own.
 
     A certificate covers the bounds, the value between them, the policy that attains the lower one, nature's kernel,

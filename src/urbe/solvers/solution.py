@@ -161,7 +161,7 @@ def stopped(gap: float) -> str:
 
 
 def gave_up(steps: int, gap: float) -> str:
-    """How a status begins where the steps ran out."""
+    """The first words of a status if the steps ran out."""
     return f"Gave up after {steps} steps at a gap of {gap:.3g}, "
 
 

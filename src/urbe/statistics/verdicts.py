@@ -48,7 +48,7 @@ class Mean:
     """The mean over replicates of a number, or of a difference between two that share a seed.
 
     Attributes:
-      samples: `(n,)` one for each replicate; not testable with fewer than two, or where one is missing (NaN).
+      samples: `(n,)` one for each replicate; not testable with fewer than two, or if one is missing (NaN).
       within: the possible values.
       of: the name of the replicates, in the plural.
 
@@ -60,7 +60,7 @@ class Mean:
     within: tuple[float, float] = (-np.inf, np.inf)
     of: str = "seeds"
     text: ClassVar[str] = (
-        "A mean over replicates, of differences by replicate where two agents are compared, has Student's interval, "
+        "A mean over replicates, of differences by replicate if two agents are compared, has Student's interval, "
         "restricted to possible values, [0, 1] for a probability"
     )
 

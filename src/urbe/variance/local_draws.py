@@ -66,7 +66,7 @@ class ExactUBE:
 
     Args:
       centres: `(K, E)` equally likely kernels on the entries of the model: `posterior.draws(rng, 1000)`, or all of
-        them where there are finitely many.
+        them if there are finitely many.
     """
 
     centres: ArrayLike

@@ -54,7 +54,7 @@ class TextColumns:
     separator: str
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """`(N,)` numbers, or objects where some values are texts."""
+        """`(N,)` numbers, or objects if some values are texts."""
         return typed(self._fields(name), self.separator, name)
 
     def labels_in(self, name: str) -> np.ndarray:
