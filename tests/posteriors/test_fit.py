@@ -300,7 +300,7 @@ def test_refuses_a_second_observation(options):
     model = Posterior.fit(log_of((0, 0, 1.0, 0)), discount=0.9).model
     with pytest.raises(TypeError, match=re.escape("rewards is 'known', expected a prior such as NormalGamma.around(")):
         Posterior.fit(log_of((0, 0, 1.0, 0)), discount=0.9, rewards="known")
-    with pytest.raises(ValueError, match="model= is given and says all that; leave them out"):
+    with pytest.raises(ValueError, match="model= is given and determines all of them; leave them out"):
         Posterior.fit(log_of((0, 0, 1.0, 0)), model=model, **options)
 
 

@@ -130,7 +130,7 @@ def _read(
         if (n_states, n_actions, feasible) != (None, None, "observed") or np.size(terminal):
             raise ValueError(
                 "n_states, n_actions, feasible and terminal describe a log without a model, but model= is given and "
-                "says all that; leave them out."
+                "determines all of them; leave them out."
             )
         known = model if discount is None else model.with_discount(discount)
         return _weighted(known, transitions.in_terms_of(known.labels), weight)

@@ -19,7 +19,7 @@ class Table:
     """Rows of text under a head; the first column names the row. Columns of numbers are aligned right.
 
     Attributes:
-      title: says what it shows.
+      title: describes what it shows.
       head: name of each column.
       rows: cells, as many as `head` has.
     """

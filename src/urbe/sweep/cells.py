@@ -88,7 +88,7 @@ class Job:
 
     @property
     def cost(self) -> float:
-        """Approximate seconds on one core; 1 if the cell does not say."""
+        """Approximate seconds on one core; 1 if the cell does not state a cost."""
         return float(getattr(self.cell, "cost", 1.0))
 
     def __str__(self) -> str:

@@ -153,6 +153,6 @@ def _format(path: str | os.PathLike[str], format: str | None) -> str:
     if suffix not in SUFFIXES:
         raise ValueError(
             f"{os.fspath(path)} ends in {suffix!r}, expected one of {', '.join(SUFFIXES)}; "
-            f"or say format= one of {', '.join(map(repr, FORMATS))}."
+            f"or give format= one of {', '.join(map(repr, FORMATS))}."
         )
     return SUFFIXES[suffix]
