@@ -145,7 +145,7 @@ def _climb(n: Any, n_factors: int, rng: np.random.Generator, max_steps: int, tol
 
 
 def _normal(w: FloatArray) -> FloatArray:
-    """Rows divided by their sums; a factor that nothing is explained by becomes uniform."""
+    """Rows divided by their sums; a factor that explains nothing becomes uniform."""
     total = w.sum(axis=1, keepdims=True)
     return np.where(total > 0.0, w / np.where(total > 0.0, total, 1.0), 1.0 / w.shape[1])
 
