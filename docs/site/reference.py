@@ -245,11 +245,11 @@ def _index(entries: list[Entry]) -> str:
     parts = [
         "# API reference\n\nEvery public name, from the docstrings. `import urbe` gives the names of the last table; "
         "other packages are imported by themselves, as in `from urbe import deep`. Commands of the shell are on "
-        "[a page of their own](command_line.md).\n\n| package | what is in it |\n|---|---|"
+        "[a page of their own](command_line.md).\n\n| package | content |\n|---|---|"
     ]
     parts += [f"| [`{package}`]({package}.md) | {title} |" for package, title in PACKAGES.items()]
     parts += ["| [`urbe.rng`, `urbe.atomic`, `urbe.memory`](basics.md) | Randomness, files and memory |"]
-    parts += ["\n## Names of `urbe`\n\n| name | what it is |\n|---|---|"]
+    parts += ["\n## Names of `urbe`\n\n| name | description |\n|---|---|"]
     for entry in sorted(entries, key=lambda each: each.path.casefold()):
         if entry.path.count(".") == 1:
             text = " ".join((inspect.getdoc(entry.found) or "").split("\n\n")[0].split())

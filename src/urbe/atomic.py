@@ -49,7 +49,7 @@ def replace_files(writers: Mapping[str | os.PathLike[str], Writer]) -> None:
 
 
 def final_path(path: str | os.PathLike[str]) -> Path:
-    """Where a file will be; a link keeps pointing at the file.
+    """Returns the place where a file will be; a link keeps pointing at the file.
 
     Raises:
       OSError: it is a folder, a device or a pipe, or its folder does not exist.

@@ -218,7 +218,7 @@ def test_what_does_not_fit_is_refused_before_the_first_episode():
         run(URBE(set=0.3), SEVEN, task, episodes=1, seed=0)
     with pytest.raises(ValueError, match="radius"):
         run(URBE(set=L1Ball(3.0)), SEVEN, task, episodes=1, seed=0)
-    with pytest.raises(ValueError, match=r"set is a TwiceRegularised.*: it does not say what nature does in"):
+    with pytest.raises(ValueError, match=r"set is a TwiceRegularised.*: it does not define nature's choices in"):
         run(UCRL2(set=urbe.TwiceRegularised(0.01)), SEVEN, task, episodes=1, seed=0)
     with pytest.raises(TypeError, match=r"sets\[0\]"):
         run(OLRM(sets=(0.3,)), SEVEN, task, episodes=1, seed=0)

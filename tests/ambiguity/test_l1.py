@@ -110,7 +110,7 @@ def test_radius_in_every_accepted_form():
         (L1Ball(-0.1), "radius is -0.1 for state 0"),
         (L1Ball([0.1, 0.2, 0.3]), r"radius has shape \(3,\)"),
         (L1Ball(float("nan")), "radius is nan"),
-        (L1Ball({(0, 0): 0.1}), "radius says nothing for state 1, action 0"),
+        (L1Ball({(0, 0): 0.1}), "radius has no number for state 1, action 0"),
         (L1Ball(0.1, "some"), "support is 'some', expected one of 'nominal', 'all'"),
     ],
 )

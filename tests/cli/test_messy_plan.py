@@ -67,7 +67,7 @@ def test_json_is_what_python_gives(run, machines):
          "value; leave them out with --missing drop, or fill them in first."),
         (("--columns", COLUMNS.replace("profit", "gain")), "--columns reward=gain, expected a column of the table: "),
         (("--columns", "where=condition"), "--columns has where, expected one of state, action, reward"),
-        ((*READ, "--rewards", "known"), "Where rewards are random, use --rewards ra"),
+        ((*READ, "--rewards", "known"), "If rewards are random, use --rewards ra"),
         ((*READ, "--start", "bad"), "--start is 'bad', expected a state: 'broken',"),
         ((*READ, "--terminal", "bad"), "--terminal is 'bad', expected a state: 'bro"),
         ((*READ, "--untried"), "--untried needs --feasible all"),
@@ -118,7 +118,7 @@ def test_untried_pairs_and_terminal_states(run, tmp_path):
     _, out, _ = run("--terminal", "sold", log=path)
     assert "1 pair of state and action is in neither log nor model, so the policy never takes them: mend in new." in out
     _, out, _ = run("--terminal", "sold", "--feasible", "all", "--untried", "--rewards", "random", log=path)
-    assert "1 pair of state and action is without data, with the prior alone: mend in new." in out
+    assert "1 pair of state and action is without data, only with the prior: mend in new." in out
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_columns_share_their_labels_and_keep_the_order_of_a_categorical():
         (column(0, 1, "left"), None, "state[2] is 'left', expected a number. Other values are numbers: correct it, or"),
         (column("a", "b", 3), None, "state[2] is 3, expected a text. Other values are texts: correct it, or take all"),
         (column("a", (1, 2)), True, "state[1] is (1, 2), expected a text or a number as a label."),
-        (column("a", "b"), False, "state[0] is 'a', expected a whole number from 0 on. Where values are names, take"),
+        (column("a", "b"), False, "state[0] is 'a', expected a whole number from 0 on. If values are names, take"),
         (np.array([0, -1]), None, "state[1] is -1, expected a whole number from 0 on."),
     ],
 )

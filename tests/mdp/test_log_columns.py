@@ -206,9 +206,7 @@ def test_numbers_as_labels_are_the_ids_of_a_model_without_labels():
     one = Posterior.fit(Transitions.from_columns(columns, labels=True), model=model)
     assert one.seen.tolist() == Posterior.fit(Transitions.from_columns(columns), model=model).seen.tolist()
     texts = Transitions.from_columns(LOG)
-    with pytest.raises(
-        ValueError, match=re.escape("but the model has numbers alone; give it labels with model.with_l")
-    ):
+    with pytest.raises(ValueError, match=re.escape("but the model has only numbers; give it labels with model.with_l")):
         Posterior.fit(texts, model=model)
 
 
@@ -255,9 +253,7 @@ def test_values_that_stand_for_none_are_named(written):
 
 def test_labels_that_differ_in_case_alone_are_pointed_out():
     log = Transitions.from_columns(LOG | {"action": ["run", "mend", " Run"]})
-    assert log.notes == (
-        "Some actions differ in case or blanks alone: ' Run' and 'run'. If they are one, rename them.",
-    )
+    assert log.notes == ("Some actions differ only in case or blanks: ' Run' and 'run'. If they are one, rename them.",)
 
 
 def test_columns_as_other_packages_keep_them():

@@ -60,7 +60,7 @@ def test_numbers_per_row(uneven: MDP) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({(0, 0): 1.0, (1, 1): 1.0}, "radius says nothing for state 0, action 2"),
+        ({(0, 0): 1.0, (1, 1): 1.0}, "radius has no number for state 0, action 2"),
         (np.zeros(2), "radius has shape (2,), expected a number, one per row (3,) or one per state and action (3, 3)."),
         (np.array([1.0, np.nan, 1.0]), "radius[1] is nan, expected a finite number."),
     ],

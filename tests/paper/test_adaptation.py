@@ -109,9 +109,9 @@ def test_verdicts_follow_the_numbers():
     good = {(verdict.claim, verdict.reading): verdict.outcome for verdict in claims.verdicts(by_hand(belief=0.34))}
     bad = {(verdict.claim, verdict.reading): verdict.outcome for verdict in claims.verdicts(by_hand(belief=0.0))}
     kept = "The belief agent keeps the required share of the oracle's advantage over waiting."
-    assert good[kept, "schedule, 82%"] == "holds"
-    assert good["Every training seed's share is within 10% of the median.", "schedule"] == "holds"
-    assert bad[kept, "schedule, 82%"] == "does not hold"
+    assert good[kept, "schedule, 82\xa0%"] == "holds"
+    assert good["Every training seed's share is within 10\xa0% of the median.", "schedule"] == "holds"
+    assert bad[kept, "schedule, 82\xa0%"] == "does not hold"
     balances = "The belief agent balances the pole with every gain, in every phase."
     assert good[balances, "outside the set, 190"] == "holds"
 
@@ -135,7 +135,7 @@ def test_the_claims_of_the_paper_are_restated_for_every_domain_there_is():
     assert good["The belief agent reaches the highest return again in every phase."] == "holds"
     assert bad["The belief agent reaches the highest return again in every phase."] == "does not hold"
     assert good["The belief agent is less conservative than the robust agent."] == "holds"
-    assert good["With nominal parameters the belief agent is within 3% of nominal DQN."] == "holds"
+    assert good["With nominal parameters the belief agent is within 3\xa0% of nominal DQN."] == "holds"
 
 
 def test_agents_that_keep_on_learning_have_claims_of_their_own_and_no_regrets():
@@ -177,27 +177,27 @@ def test_regrets_lengths_and_nominal_returns_are_judged_on_every_domain_there_is
 
     found = claims.verdicts(Results.of([*rows(LENGTH, 97.5), *rows(PENDULUM, 99.0), *rows(CAR, 80.0)], Row))
     outcomes = {(each.claim, each.reading): each.outcome for each in found}
-    one_policy = "Where one policy may suit all members, the belief agent is not below domain randomisation."
+    one_policy = "If one policy may suit all members, the belief agent earns no less than domain randomisation."
     assert {key[1]: outcome for key, outcome in outcomes.items() if key[0] == one_policy} == {
         f"{domain}, {world}": outcome
         for domain, outcome in ((LENGTH, "holds"), (PENDULUM, "does not hold"))
         for world in ("schedule", "drift")
     }
     for claim, on_car in (
-        ("With nominal parameters the belief agent is within 3% of nominal DQN.", "holds"),
+        ("With nominal parameters the belief agent is within 3\xa0% of nominal DQN.", "holds"),
         ("Every other agent has a larger mean regret.", "does not hold"),
     ):
         readings = {key[1]: outcome for key, outcome in outcomes.items() if key[0] == claim}
         assert {reading.partition(",")[0] for reading in readings} == {LENGTH, PENDULUM, CAR}
         assert next(outcome for reading, outcome in readings.items() if reading.startswith(CAR)) == on_car
-    assert any(reading == f"{CAR}, 3 worlds" for _, reading in outcomes)
+    assert any(reading == f"{CAR}, 3 environments" for _, reading in outcomes)
 
 
 def test_worlds_that_were_not_run_are_not_judged():
     part = by_hand().where(world=("schedule", "stationary 0.005", "stationary 0.3"))
     readings = {verdict.reading for verdict in claims.verdicts(part)}
-    assert {"schedule, 82%", "stationary 0.005, 97%"} <= readings
-    assert "slow schedule, 88%" not in readings
+    assert {"schedule, 82\xa0%", "stationary 0.005, 97\xa0%"} <= readings
+    assert "slow schedule, 88\xa0%" not in readings
 
 
 def test_the_quick_scale_has_worlds_of_both_domains():

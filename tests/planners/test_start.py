@@ -76,7 +76,7 @@ def test_pairs_never_tried_are_listed(posterior):
     log = urbe.Transitions.from_columns(COLUMNS)
     every = urbe.Posterior.fit(log, discount=0.9, feasible="all", n_actions=2, rewards=urbe.NormalGamma())
     assert [pairs.tolist() for pairs in every.untried()] == [[[0, 0], [2, 1]], []]
-    assert "without data, with the prior alone: mend in new, run in worn." in str(plan(every))
+    assert "without data, only with the prior: mend in new, run in worn." in str(plan(every))
 
 
 def test_tables_and_text_have_labels(posterior):

@@ -229,7 +229,7 @@ REFUSALS = [
     ([(0, 0, 1.0, 0)], {"n_states": 3, "feasible": "all"},
      "2 states are never mentioned: 1, 2; with feasible='all' every pair may lead there. Give n_actions="),
     ([(0, 0, 1.0, 0), (0, 0, 2.0, 0)], {}, "Transition 0 from state 0 by action 0 to state 0 paid 1, transition 1 "
-     "for the same 2; expected one reward to take as known. Where rewards are random, give their prior"),
+     "for the same 2; expected one reward to take as known. If rewards are random, give their prior"),
     ([(0, 0, 1.0, 0), (0, 0, 2.0, 1), (1, 0, 0.0, 0)], {"feasible": "all", "n_states": 3, "terminal": [2]},
      "What state 0, action 0 pays on reaching state 2 is not known: the pair paid from 1 to 2 elsewhere."),
     ([(0, 0, 1.0, 0)], {"feasible": "all", "n_actions": 2},
@@ -300,7 +300,7 @@ def test_refuses_a_second_observation(options):
     model = Posterior.fit(log_of((0, 0, 1.0, 0)), discount=0.9).model
     with pytest.raises(TypeError, match=re.escape("rewards is 'known', expected a prior such as NormalGamma.around(")):
         Posterior.fit(log_of((0, 0, 1.0, 0)), discount=0.9, rewards="known")
-    with pytest.raises(ValueError, match="model= is given and says all that; leave them out"):
+    with pytest.raises(ValueError, match="model= is given and determines all of them; leave them out"):
         Posterior.fit(log_of((0, 0, 1.0, 0)), model=model, **options)
 
 

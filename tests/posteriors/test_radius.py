@@ -263,7 +263,7 @@ def test_drift_covers_a_row_that_moves():
         (lambda p, g: radius.credible_l1(p, 0.0, g), "confidence is 0.0, expected a number above 0 and below 1."),
         (lambda p, _: radius.weissman(p, 95), "confidence is 95, expected a number in [0, 1]."),
         (lambda p, g: radius.credible_l1(p, 0.95, g, draws=39), "draws is 39, too few for a quantile of level 1 - "
-         "0.025: expected at least 40. Ask for more draws, less confidence, or each row alone with union=False."),
+         "0.025: expected at least 40. Ask for more draws, a lower confidence, or union=False for single rows."),
         (lambda p, g: radius.credible_l1(p, 0.95, g, draws=0), "draws is 0, expected a whole number of at least 1."),
         (lambda p, g: credible_l1_centred(p, 0.95, g, draws=10), "draws is 10, too few"),
         (lambda p, g: credible_l1_centred(p, 0.95, g, rounds=-1), "rounds is -1, expected a whole number"),

@@ -63,6 +63,18 @@ def test_a_broken_line_is_named_at_its_last_point():
     assert [text.get_text() for text in axes[0][0].texts] == ["UBE", "PSRL"]
 
 
+def test_a_thin_line_leads_from_a_line_that_ends_early_to_its_name():
+    x = np.arange(10.0)
+    y = np.where(x < 5, 2.0 * x, np.nan)
+    with styled():
+        _, axes = panels()
+        draw_bands(axes[0][0], x, {"UBE": Band(y, y, y), "PSRL": Band(x, x, x)})
+    *_, lead = axes[0][0].lines
+    assert lead.get_xydata().tolist() == [[4.0, 8.0], [9.0, 8.0]]
+    assert lead.get_linewidth() < 1.0
+    assert lead.get_color() == style.METHODS["UBE"].colour
+
+
 def test_logarithmic_abscissae_must_be_positive():
     with pytest.raises(ValueError, match=r"x\[0\] is 0.0, expected a positive"):
         banded(["UBE"], np.arange(10.0), "log")

@@ -33,6 +33,15 @@ def test_one_group_is_coloured_by_category():
     assert axes.get_legend() is None
 
 
+def test_variants_look_like_their_method():
+    axes = axes_of(
+        draw_dots, ("UBE, greedy", "URBE, greedy", "UBE, noisy"), {"": [ConfidenceInterval(1.0, 0.0, 2.0)] * 3}
+    )
+    dots = axes.lines[1::2]
+    looks = [style.METHODS[name] for name in ("UBE", "URBE", "UBE")]
+    assert [(dot.get_color(), dot.get_marker()) for dot in dots] == [(look.colour, look.marker) for look in looks]
+
+
 def test_groups_are_coloured_by_group_and_named_above():
     interval = ConfidenceInterval(1.0, 0.0, 2.0)
     groups = {"RSVF": [interval, interval], "BCI": [interval, None]}

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from urbe.paper.table_one import SYSTEMS
 from urbe.report import style
 from urbe.report.style import METHODS, SERIES, THEMED, looks
 
@@ -74,6 +75,17 @@ def test_agents_of_a_chart_on_adaptation_differ():
     found = looks(["oracle", "nominal", "robust", *style.ADAPTIVE])
     assert len({look[:2] for look in found.values()}) == len(found)
     assert len({(look.colour, look.marker) for look in found.values()}) == len(found)
+
+
+def test_each_name_has_one_look():
+    tables = (style.METHODS, style.SYSTEMS, style.DEEP, style.ADAPTIVE)
+    assert len(set().union(*tables)) == sum(map(len, tables))
+
+
+def test_systems_of_table_one_differ():
+    found = looks(list(SYSTEMS))
+    assert len({look[:2] for look in found.values()}) == len(SYSTEMS)
+    assert len({(look.colour, look.marker) for look in found.values()}) == len(SYSTEMS)
 
 
 def test_too_many_names_are_refused():

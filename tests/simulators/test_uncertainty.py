@@ -302,7 +302,7 @@ def test_members_that_break_the_dynamics_are_named():
 
 def test_a_wrong_nominal_member_is_refused():
     wrong = UncertaintySet(MarsRoverParams(jnp.float32([0.1, 0.2])), 1)
-    with pytest.raises(ValueError, match=re.escape("Member 1 is said to be nominal, but its failure is 0.2")):
+    with pytest.raises(ValueError, match=re.escape("Member 1 is marked as nominal, but its failure is 0.2")):
         check_uncertainty_set(ROVER, wrong, KEY)
     with pytest.raises(ValueError, match="The set has the parameters failure, expected those of Dial: push, bonus"):
         check_uncertainty_set(DIAL, wrong, KEY)

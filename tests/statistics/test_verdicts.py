@@ -190,7 +190,7 @@ def test_the_text_is_that_of_the_rule_that_judges():
     samples = np.array([1.0, 2.0, 4.0])
     for confidence in (0.95, 0.9):
         rule = Rule(confidence)
-        (percent,) = re.findall(r"hold simultaneously with confidence (\d+)%", rule.text)
+        (percent,) = re.findall(r"hold simultaneously with confidence (\d+) %", rule.text)
         (error,) = re.findall(r"has confidence 1 - ([\d.]+) / K", rule.text)
         assert int(percent) == round(100 * confidence)
         two = [asked(*samples, reading="a"), asked(*samples, reading="b")]

@@ -9,7 +9,7 @@ plans with the current belief b: for h = H - 1, ..., 0, with V = W = 0 after the
     V_h(s)   = max_a Q_h(s, a),       W_h(s) = u_h(s, a) of the best action
 
 and each step takes argmax_a Q_h(s, a) + zeta sqrt(u_h(s, a)). The variance between models takes the place of the
-posterior variance of a Dirichlet belief in [Derman2019]: where all credible models agree it vanishes, and so does
+posterior variance of a Dirichlet belief in [Derman2019]: if all credible models agree it vanishes, and so does
 exploration. The plan ignores the value of information; `urbe.planners.solve_belief` includes it, for small problems.
 """
 

@@ -31,7 +31,7 @@ class Strategy(Protocol):
     """When to plan, and how.
 
     Attributes:
-      q, u: `(B, H, R)` values of the last plan and their variances, None where there is no noise; a single layer serves
+      q, u: `(B, H, R)` values of the last plan and their variances, None if there is no noise; a single layer serves
         all steps.
     """
 

@@ -47,7 +47,7 @@ class RCPO:
       limit: limit of the expected discounted cost of an episode.
       critic, actor, price: step sizes of the critics, the actor (for returns of about one) and the price, by the number
         of episodes.
-      initial_price, most: where the price begins, and its largest value.
+      initial_price, most: the initial and the largest price.
       initial: initial Q; above all values it makes the agent try everything. Actions that seem worse are soon rare, so
         that an initial Q below them may hide better ones.
     """

@@ -74,7 +74,7 @@ class RobustPlans:
     ) -> None:
         for name, value, choices in (("form", form, Form), ("replan", replan, Replan), ("centre", centre, Centre)):
             checks.choice(name, value, choices)
-        model = task.prior.mean()  # uncertain rewards are those of pairs there, whatever the model says
+        model = task.prior.mean()  # there, uncertain rewards depend only on the pair, whatever the rewards of the model
         self._plan: L1Plan | SetPlan
         if isinstance(nature, np.ndarray):
             self._plan = L1Plan(model, task.horizon, len(scale))

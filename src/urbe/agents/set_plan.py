@@ -78,7 +78,7 @@ class SetPlan:
         Args:
           which: `(K,)` replicates.
           alpha, total: `(B, L, E)` and `(B, L, R)`; L is 1, or H when each step has its own.
-          reward: `(B, R)` expected rewards; not read where the model's rewards depend on the successor.
+          reward: `(B, R)` expected rewards; not read if the model's rewards depend on the successor.
           set_of: a function from a replicate to the set around its centre.
           local: the local uncertainty; None leaves u at zero.
           bonus: `(B, R)` added to Q; the policy is then the greedy one.
@@ -157,7 +157,7 @@ class PlanData(NamedTuple):
     Attributes:
       alpha: `(B, L, E)` concentrations; L is 1, or H when each step has its own.
       total: `(B, L, R)` their sums.
-      reward: `(B, R)` expected rewards; not read where the model's rewards depend on the successor.
+      reward: `(B, R)` expected rewards; not read if the model's rewards depend on the successor.
       radius: `(B, R)`.
     """
 

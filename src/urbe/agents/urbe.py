@@ -33,7 +33,7 @@ from urbe.posteriors.beliefs import PosteriorConfig, Stationary
 from urbe.types import FloatArray
 
 RADIUS = 0.3
-"""The default."""
+"""The default radius."""
 
 SetOfRadius = Callable[[float], AmbiguitySet]
 """From a radius to a set, such as `KLBall`."""

@@ -1,7 +1,7 @@
 """A sweep for sets whose rows are solved by improving the multiplier of the last sweep, many rows at a time.
 
-Each row of a block is scaled to y_j = (z_j - low) / (high - low) in [0, 1], where `low` is the least value that mass
-may be sent to and `high` the largest of the row. A set provides functions of plain numbers,
+Each row of a block is scaled to y_j = (z_j - low) / (high - low) in [0, 1], where `low` is the least value that may
+receive mass and `high` the largest of the row. A set provides functions of plain numbers,
 
     line(x)                             -> a, b: the set's nonlinearity is taken at t = a y + b; x > 0 is a multiplier
     curve(t)                            -> u, v: the nonlinearity, without branches

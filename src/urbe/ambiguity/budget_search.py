@@ -2,8 +2,8 @@
 
     minimise  V(x)   subject to  C(x) <= budget,   x a mixture of plans
 
-A plan says where the mass of each entry goes; V is its value and C its cost. For a multiplier lam the best plan is a
-separate choice for each entry, and
+A plan determines where the mass of each entry goes; V is its value and C its cost. For a multiplier lam the best plan
+is a separate choice for each entry, and
 
     max_{lam >= 0}  min_x  V(x) + lam (C(x) - budget)
 

@@ -83,7 +83,7 @@ def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> StepEvidence:
 
 
 def _remembered(bound: RowBound) -> RowBound:
-    """Keeps the last answer: the bounds of states and of actions are asked for at the same values."""
+    """Keeps the last answer: bounds on states and on actions are requested at the same values."""
     known: list[tuple[FloatArray, Extended]] = []
 
     def remember(v: FloatArray) -> Extended:
@@ -95,7 +95,7 @@ def _remembered(bound: RowBound) -> RowBound:
 
 
 def refusal(mdp: MDP, excess: FloatArray, outside: BoolArray) -> str | None:
-    """Says what is wrong with a kernel, or returns None."""
+    """Describes the error of a kernel; None if there is none."""
     if not outside.any():
         return None
     row = int(np.argmax(outside))

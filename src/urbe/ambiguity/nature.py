@@ -26,7 +26,7 @@ from urbe.types import Buffer, FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 RowMemory = FloatArray | None
-"""What a sweep learned of every row, for the next one; None if nothing."""
+"""The warm start that a sweep leaves for the next one, a number per row; None without one."""
 
 
 class WorstCase(NamedTuple):
@@ -115,9 +115,9 @@ class Nature(Protocol):
 
 
 class PlainNature:
-    """What most natures have in common: inherit from it, and write what is missing or different.
+    """The common part of most natures: inherit from it, and write the methods that are missing or different.
 
-    Sweeps learn nothing, the set is no ball, moments are read off the kernel, and the aim is the minimum.
+    By default there is no warm start, the set is not a ball, moments come from the kernel, and nature minimises.
     """
 
     def fresh(self) -> FloatArray | None:

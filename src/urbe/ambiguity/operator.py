@@ -253,7 +253,7 @@ class Operator(Iterated, Protocol):
         memory: Memory = None,
         q: FloatArray | None = None,
     ) -> StepMoments:
-        """What the variance equations need at v, for `(S,)` variances u of the states.
+        """Computes the terms of the variance equations at v, for `(S,)` variances u of the states.
 
         Args:
           v, u: `(S,)`.

@@ -44,7 +44,7 @@ class Optimistic(RectangularSet):
         check_rectangular(
             "set",
             self.set,
-            "of factors make a set that helps each, FactorSet(..., Optimistic(L1Ball(0.5))). Where actions share a "
+            "of factors make a set that helps each, FactorSet(..., Optimistic(L1Ball(0.5))). If actions share a "
             "budget, a nature that helps spends it on one: use the ball itself with the budget as its radius.",
         )
 
@@ -58,7 +58,7 @@ class Optimistic(RectangularSet):
 def helping(name: str, given: AmbiguitySet, mdp: MDP) -> AmbiguitySet:
     """Returns the set whose nature chooses from `given` in favour of the agent: max_pi max_{P in U}.
 
-    A coupled set says so itself, by a method `helping(mdp)`. `Optimistic` sets help already.
+    A coupled set defines its own, by a method `helping(mdp)`. `Optimistic` sets help already.
 
     Raises:
       ValueError: the set couples actions or states and has no such method.
@@ -71,7 +71,7 @@ def helping(name: str, given: AmbiguitySet, mdp: MDP) -> AmbiguitySet:
         found: AmbiguitySet = own(mdp)
         return found
     check_rectangular(
-        name, given, "it does not say what nature does in the agent's favour. Give the balls themselves, or write a "
+        name, given, "it does not define nature's choices in the agent's favour. Give the balls themselves, or write a "
         "method helping(mdp) that returns the set whose nature maximises.",
     )  # fmt: skip
     return Optimistic(given)  # type: ignore[arg-type]

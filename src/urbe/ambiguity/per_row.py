@@ -65,7 +65,7 @@ class PerRow(RectangularSet):
 
 
 class RowPart(NamedTuple):
-    """Some rows, and nature on them alone."""
+    """Some rows, and nature restricted to them."""
 
     rows: IntArray
     nature: Nature

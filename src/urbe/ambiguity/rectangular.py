@@ -132,7 +132,7 @@ class RectangularOperator:
         q: FloatArray | None = None,
     ) -> StepMoments:
         """Nature's answer does not depend on the policy."""
-        if memory is None:  # values say nothing without where their sweep ended
+        if memory is None:  # values are useless without the state of their sweep
             memory, q = self.nature.fresh(), None
         middle = midrange(v)
         q, scatter, carried = self.nature.moments(v - middle, middle, u, q, memory)

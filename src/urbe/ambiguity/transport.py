@@ -10,7 +10,7 @@ from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray
 
 LEFT_BEHIND = 2.0**-50
-"""Mass whose transport is ignored: rounding alone leaves this much."""
+"""Mass whose transport is ignored, since rounding may leave this much."""
 
 BATCH = 5_000
 """Number of variables in one linear program; rows are solved together because starting the solver costs the most."""

@@ -114,7 +114,7 @@ class Belief:
         Args:
           predicted: `(K, D)` prediction of each member.
           observed: `(D,)` the observation.
-          ended_predicted, ended: `(K,)` whether each member says that the episode ended, and whether it did.
+          ended_predicted, ended: `(K,)` whether each member predicts the end of the episode, and whether it ended.
           parameters: number of parameters that vary between members.
           floor: `(D,)` or a number above 0: errors of this size are no evidence.
           flip: the probability that a member is wrong about the end of an episode.

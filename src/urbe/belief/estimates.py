@@ -48,7 +48,7 @@ class Sensor:
             checks.positive("deviation", self.deviation)
 
     def covariance(self, size: int) -> np.ndarray:
-        """`(D, D)` R."""
+        """`(D, D)` R, the covariance of the noise."""
         each = np.asarray(self.deviation, np.float64)
         if each.ndim and len(each) != size:
             raise ValueError(f"deviation has {len(each)} entries, expected {size}, one per entry of an observation.")
@@ -56,7 +56,7 @@ class Sensor:
 
 
 class Estimates(NamedTuple):
-    """Of each member; arrays may have leading axes.
+    """The estimates of the state under every member; arrays may have leading axes.
 
     Attributes:
       mean: `(..., K, D)`.
@@ -68,7 +68,7 @@ class Estimates(NamedTuple):
 
 
 def first_estimates(sensor: Sensor, observed: Any, n_members: int) -> Estimates:
-    """After the first observation, `(D,)`, of an episode of which nothing else is known."""
+    """Makes the estimates after the first observation, `(D,)`, of an episode of which nothing else is known."""
     xp = namespace(observed)
     size = observed.shape[-1]
     covariance = xp.asarray(sensor.covariance(size), dtype=observed.dtype)
@@ -97,12 +97,12 @@ def mixed_estimates(switching: Switching, log_b: Any, estimates: Estimates) -> E
 
 
 def predicted_estimates(predicted: Any, jacobian: Any, process: Any, estimates: Estimates) -> Estimates:
-    """Before the next observation.
+    """Predicts the estimates for the next observation.
 
     Args:
-      predicted: `(K, D)` where each member leads from its mean.
+      predicted: `(K, D)` the successor of the mean under each member.
       jacobian: `(K, D, D)` of that, by the mean.
-      process: `(D,)` variances of what no member predicts, at least 0.
+      process: `(D,)` variances that no member predicts, at least 0.
       estimates: before the step.
     """
     xp = namespace(predicted)

@@ -65,7 +65,7 @@ def residuals(predicted: Any, observed: Any, tolerated: Any, noise: Any) -> Evid
       predicted: `(..., K, D)`.
       observed: `(..., D)`.
       tolerated: `(..., D)` see `tolerance`, above 0.
-      noise: `(..., D)` variance of what no member predicts, at least 0.
+      noise: `(..., D)` variance that no member predicts, at least 0.
     """
     xp = namespace(predicted)
     square = (predicted - observed[..., None, :]) ** 2
@@ -76,7 +76,7 @@ def residuals(predicted: Any, observed: Any, tolerated: Any, noise: Any) -> Evid
 
 
 def endings(predicted: Any, ended: Any, flip: float) -> Any:
-    """`(..., K)` log-likelihood of whether the episode ended, where members are wrong with probability `flip`.
+    """`(..., K)` log-likelihood of whether the episode ended, if members are wrong with probability `flip`.
 
     Args:
       predicted: `(..., K)` whether each member ends it.

@@ -54,7 +54,7 @@ def begin(switching: Switching, n_members: int, n_entries: int = 0) -> BeliefSta
     """The state before the first observation, as NumPy arrays.
 
     Args:
-      switching: what is assumed.
+      switching: the assumption about changes.
       n_members: K.
       n_entries: D, entries of a prediction whose noise is learned.
     """
@@ -72,7 +72,7 @@ def observe(
     """Updates the state by one observation.
 
     Args:
-      switching: what is assumed.
+      switching: the assumption about changes.
       watch: the number of observations to average over.
       state: the belief before the step.
       evidence: the evidence of the step.

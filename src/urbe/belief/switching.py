@@ -1,7 +1,7 @@
 """The exact filter of a parameter that jumps among K members.
 
 Before each step (or each episode) the parameter jumps with probability h, the hazard, to a member drawn from the prior
-rho. With L_k the probability of what was observed under member k,
+rho. With L_k the probability of the observation under member k,
 
     b_k <- [ (1 - h) b_k + h rho_k ] L_k / sum of the same over all members
 
@@ -97,7 +97,7 @@ class Switching:
 
         Args:
           log_b: `(..., H, K)` the belief.
-          log_likelihood: `(..., K)` log L_k of what was observed.
+          log_likelihood: `(..., K)` log L_k of the observation.
 
         Returns:
           the belief after it, and the logarithm of the evidence, `(...)`: sum_k b_k L_k. What no member allows leaves

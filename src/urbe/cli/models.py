@@ -7,7 +7,7 @@ from typing import Any
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Adds them."""
+    """Adds the options."""
     parser.add_argument(
         "--labels", action="store_true", help="numbers in a CSV model are labels of states and actions, not 0-based ids"
     )

@@ -302,7 +302,7 @@ def parts(options: argparse.Namespace) -> tuple[Any, Any, Any]:
         members = worlds.uncertainty_set(options.env, env, options.over, options.members, options.over_seed, adapter)
         return env, members, settings
     if options.over:
-        raise ValueError(f"--over is for {', '.join(MAY_HAVE_SET)}; {options.agent} learns from what it observes.")
+        raise ValueError(f"--over is for {', '.join(MAY_HAVE_SET)}; {options.agent} learns only from observations.")
     return env, None, settings
 
 
@@ -348,7 +348,7 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
 
 
 def _further(options: argparse.Namespace) -> str:
-    """The options of `urbe evaluate` for this run: parameters, and what it needs of the user's own."""
+    """The options of `urbe evaluate` for this run: parameters, and the user's adapter and modules."""
     tried = worlds.JUDGED_OVER.get(options.env) or " ".join(
         each for each in options.over if not each.partition("=")[2][:1].isalpha()
     )

@@ -39,7 +39,7 @@ PHRASES = (
     ),
     (r"^(terminal|start)\[0\] is ", r"--\1 is "),
     (r"^held_out is ", "--held-out is "),
-    (r"say format= one of ([^.]*)\.", r"say --format, one of \1."),
+    (r"give format= one of ([^.]*)\.", r"give --format, one of \1."),
 )
 """Patterns of Python arguments and the options that replace them; applied in this order."""
 

@@ -63,7 +63,7 @@ class DQNAgent:
         """
         if acts_by_memory(self.trainer):
             raise ValueError(
-                f"The agent {self.name} acts on a memory, not on the observation alone. Play it with "
+                f"The agent {self.name} acts on a memory, not only on the observation. Play it with "
                 "urbe.evaluation.adaptation.deploy_lives(agent.memory_policy, simulator, params, seed=...)."
             )
         return Policy.of(self.trainer.settings, self.trainer.learner)

@@ -27,7 +27,7 @@ Columns = dict[str, list[float]]
 
 
 class History:
-    """Tables that grow."""
+    """The log of a run: tables that grow by rows."""
 
     def __init__(self) -> None:
         self._log: Columns = {name: [] for name in LOG}
@@ -127,7 +127,7 @@ class History:
         return row
 
     def state(self) -> dict[str, Any]:
-        """All tables."""
+        """Returns all tables, to be restored later."""
         measured = {_MEASURED: self.measured} if self._measured else {}
         members = {MEMBERS: self.members} if self._members else {}
         return {"log": self.log, "episodes": self.episodes, **members, **measured}

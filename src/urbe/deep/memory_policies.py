@@ -46,19 +46,19 @@ class WithoutMemory:
     settings: Settings
 
     def start(self, key: Key) -> tuple[()]:
-        """Nothing."""
+        """Returns the empty memory."""
         return ()
 
     def act(self, memory: tuple[()], observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], tuple[()]]:
-        """The best action."""
+        """Returns the greedy action."""
         return _greedy(self.settings, self.q, observation), memory
 
     def observe(self, memory: tuple[()], step: Step) -> tuple[()]:
-        """Nothing."""
+        """Returns the memory unchanged."""
         return memory
 
     def report(self, memory: tuple[()]) -> dict[str, Array]:
-        """Nothing."""
+        """Returns an empty report."""
         return {}
 
 
@@ -85,11 +85,11 @@ class StackedPolicy:
         return (seen - self.length * (n_actions + 2)) // (1 + 2 * self.length), n_actions
 
     def start(self, key: Key) -> Frames:
-        """Zeros."""
+        """Returns a memory of zeros."""
         return no_frames(self.length, *self._sizes)
 
     def act(self, memory: Frames, observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], Frames]:
-        """The best action."""
+        """Returns the greedy action."""
         return _greedy(self.settings, self.q, with_frames(observation, memory)), memory
 
     def observe(self, memory: Frames, step: Step) -> Frames:
@@ -100,7 +100,7 @@ class StackedPolicy:
         return after if self.survives else jnp.where(last, 0.0, after)
 
     def report(self, memory: Frames) -> dict[str, Array]:
-        """Nothing."""
+        """Returns an empty report."""
         return {}
 
 
@@ -120,13 +120,13 @@ class RecurrentPolicy:
     memory: Memory
 
     def start(self, key: Key) -> Float[Array, " H"]:
-        """Zeros."""
+        """Returns a hidden state of zeros."""
         return jnp.zeros(self.memory.units, jnp.float32)
 
     def act(
         self, memory: Float[Array, " H"], observation: Float[Array, " D"]
     ) -> tuple[Int32[Array, ""], Float[Array, " H"]]:
-        """The best action."""
+        """Returns the greedy action."""
         return _greedy(self.settings, self.weights.q, jnp.concatenate([observation, memory])), memory
 
     def observe(self, memory: Float[Array, " H"], step: Step) -> Float[Array, " H"]:
@@ -144,7 +144,7 @@ class RecurrentPolicy:
         return remembered(self.memory, self.weights, taken, n_actions)
 
     def report(self, memory: Float[Array, " H"]) -> dict[str, Array]:
-        """Nothing."""
+        """Returns an empty report."""
         return {}
 
 

@@ -1,4 +1,4 @@
-"""The published experiments' settings [Derman2019] (appendix), and our assumptions where they are incomplete.
+"""The published experiments' settings [Derman2019] (appendix), and our assumptions if they are incomplete.
 
 The tables state networks, discount, learning rates, mu, beta, mini-batch, final epsilon, a target interval of 10
 (without a unit; episodes here), numbers of episodes, 15 sampled members, and nominal parameters. Everything else is an

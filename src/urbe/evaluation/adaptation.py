@@ -72,7 +72,7 @@ class Deployments(NamedTuple):
       length: `(N, E)` steps.
       terminated: `(N, E)` whether the episode terminated, rather than being truncated by its time limit.
       params: the parameters of each episode, with `(N, E)` leaves.
-      reports: what the policy reported at the end of each episode; leaves are `(N, E, ...)`.
+      reports: the reports of the policy at the end of each episode; leaves are `(N, E, ...)`.
     """
 
     episode_return: FloatArray

@@ -133,7 +133,7 @@ def host_env(env: AnyEnv) -> HostEnv:
 
 
 class _Single:
-    """One environment."""
+    """The rows of a single environment."""
 
     def __init__(self, env: Env) -> None:
         self.env: AnyEnv = env

@@ -123,7 +123,7 @@ def gym_task(
 
 
 class GymReplicates:
-    """An `Env`."""
+    """Replicates of a Gymnasium environment, as an `urbe.envs.base.Env`."""
 
     def __init__(self, envs: list[Any], numbers: Numbering, generators: list[np.random.Generator]) -> None:
         self._envs, self._numbers, self._generators = envs, numbers, generators

@@ -355,7 +355,7 @@ def transition_bytes(
       copied: whether the columns are copied, to sort them or to leave some transitions out.
       in_order: whether they are already sorted.
     """
-    ids = 12.0 if copied else 4.0  # three columns of int32, or the successors alone
+    ids = 12.0 if copied else 4.0  # three columns of int32, or only the successors
     columns = ids + (8.0 * n_floats if copied else 0.0)
     checks_of_rows = ROW_BYTES * n_rows
     order = 0.0 if in_order else 8.0 * n_transitions
@@ -420,7 +420,7 @@ def _merge_repeats(
 
 
 def _first(initial: ArrayLike, n_states: int) -> FloatArray:
-    """A distribution of the first state, all of it on one state where that is given."""
+    """A distribution of the first state, all of it on one state if that is given."""
     if np.ndim(initial) == 0:
         state = checks.int_array("initial", np.atleast_1d(np.asarray(initial)), 0, n_states, "state")
         initial = np.zeros(n_states)

@@ -1,7 +1,7 @@
 """Dates as people write them: one notation for a column, recognised from all of its values.
 
 ISO 8601 is tried first; then day, month and year in the orders and with the marks that are in use. 03/04/2026 may be in
-March or in April: the other values of the column decide, and where they do not, the column is refused.
+March or in April: the other values of the column decide, and if they do not, the column is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ZONES = "which has no time zone, but other values have one; expected one in all 
 
 
 def instants(values: Sequence[Any]) -> tuple[np.ndarray, int, str]:
-    """Times as `datetime64[us]`, in UTC where they have a time zone.
+    """Times as `datetime64[us]`, in UTC if they have a time zone.
 
     Args:
       values: texts, dates and datetimes.

@@ -123,7 +123,7 @@ def policy_dimensions(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> int:
 
 
 def _action_ids(mdp: MDP, policy: Any) -> Any:
-    """The policy, with ids in place of labels where it has any."""
+    """The policy, with ids in place of labels if it has any."""
     if isinstance(policy, Mapping):
         states = checks.int_array("policy", mdp.labels.state_ids("policy", list(policy)), 0, mdp.n_states, "state")
         ids = np.full(mdp.n_states, -1, dtype=np.int64)

@@ -68,15 +68,15 @@ class Labels:
         return ["end" if a < 0 else self.action(int(a)) for a in ids]
 
     def state_column(self, ids: IntArray) -> np.ndarray:
-        """A column for tables: labels as text, or the ids where there are no labels."""
+        """A column for tables: labels as text, or the ids if there are no labels."""
         return ids if self.states is None else np.array(self.state_texts(ids), dtype=np.str_)
 
     def action_column(self, ids: IntArray) -> np.ndarray:
-        """A column for tables: labels as text, `end` for -1; or the ids where there are no labels."""
+        """A column for tables: labels as text, `end` for -1; or the ids if there are no labels."""
         return ids if self.actions is None else np.array(self.action_texts(ids), dtype=np.str_)
 
     def state_ids(self, name: str, values: Any) -> IntArray:
-        """The ids of some states, given by label, or by id where states have no labels.
+        """The ids of some states, given by label, or by id if states have no labels.
 
         Args:
           name: of the argument.
@@ -85,7 +85,7 @@ class Labels:
         return _ids(name, values, self._state_index, self.states, "state")
 
     def action_ids(self, name: str, values: Any) -> IntArray:
-        """The ids of some actions, given by label, or by id where actions have no labels."""
+        """The ids of some actions, given by label, or by id if actions have no labels."""
         return _ids(name, values, self._action_index, self.actions, "action")
 
     def to_json(self) -> str:
@@ -170,14 +170,14 @@ def _plain_ids(name: str, column: np.ndarray) -> IntArray:
         for row, value in enumerate(column.tolist()):
             if isinstance(value, (str, bool)) or not isinstance(value, (int, float)) or value < 0 or value % 1:
                 raise RowError(
-                    name, row, f"is {checks.shown(value)}, expected a whole number from 0 on. Where values are names, "
+                    name, row, f"is {checks.shown(value)}, expected a whole number from 0 on. If values are names, "
                     f"take all of them as labels with labels=True.{STANDS_FOR}",
                 ) from None  # fmt: skip
         raise
     if ids.max(initial=0) > LARGEST_ID:
         row = int(np.argmax(ids > LARGEST_ID))
         raise RowError(
-            name, row, f"is {ids[row]}, expected an id up to {LARGEST_ID}. Where values are names, take all of them "
+            name, row, f"is {ids[row]}, expected an id up to {LARGEST_ID}. If values are names, take all of them "
             "as labels with labels=True.",
         )  # fmt: skip
     return ids

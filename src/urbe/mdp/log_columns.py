@@ -136,14 +136,14 @@ def _followed(columns: dict[str, Column], missing: Missing, labels: bool | None)
 
 
 def _alike(what: str, labels: Sequence[Label] | None) -> list[str]:
-    """A note on labels that differ in case and blanks alone: they may be one thing, typed in several ways."""
+    """A note on labels that differ only in case and blanks: they may be one thing, typed in several ways."""
     groups: dict[str, list[str]] = {}
     for label in labels or ():
         groups.setdefault(" ".join(str(label).casefold().split()), []).append(repr(label))
     found = [" and ".join(group) for group in groups.values() if len(group) > 1]
     if not found:
         return []
-    return [f"Some {what} differ in case or blanks alone: {checks.listing(found, 5)}. If they are one, rename them."]
+    return [f"Some {what} differ only in case or blanks: {checks.listing(found, 5)}. If they are one, rename them."]
 
 
 def probability_notes(given: Sequence[Any]) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def with_id_notes(log: Transitions) -> Transitions:
         least = min(int(column.min()) for column in columns)
         if named is None and least > 0:
             said.append(
-                f"The smallest {what} is {least}, and ids begin at 0: {what} 0 never occurs. Where numbers are names, "
+                f"The smallest {what} is {least}, and ids begin at 0: {what} 0 never occurs. If numbers are names, "
                 "take them as such with labels=True."
             )
     return replace(log, notes=(*log.notes, *said)) if said else log

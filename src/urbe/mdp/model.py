@@ -371,7 +371,7 @@ class MDP:
                 out[self.row_of(s, a)] = checks.finite_number(f"{name}[{state}, {action}]", number)
             if np.isnan(out).any():
                 row = int(np.argmax(np.isnan(out)))
-                raise ValueError(f"{name} says nothing for {self.row_name(row)}; give one number for every pair.")
+                raise ValueError(f"{name} has no number for {self.row_name(row)}; give one number for every pair.")
             return out
         array = checks.float_array(name, value)
         if array.ndim == 0:

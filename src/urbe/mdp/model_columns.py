@@ -123,9 +123,7 @@ def _no_idle_states(s: IntArray, ends: ArrayLike, n_states: int, labels: Labels)
     idle[np.asarray(ends, dtype=np.int64)] = False
     if idle.any():
         states = labels.state_texts(np.flatnonzero(idle))
-        names = (
-            " Ids begin at 0; where they are names, take them as such with labels=True." if not labels.states else ""
-        )
+        names = " Ids begin at 0; if they are names, take them as such with labels=True." if not labels.states else ""
         raise ValueError(
             f"{checks.some(len(states), 0, 'state', 'states')} without actions: {checks.listing(states)}. Give each "
             f"state at least one action, or declare where the process ends with terminal=[...].{names}"

@@ -25,7 +25,7 @@ class Rows:
       entry_start: `(R + 1,)` first entry of each row.
       successor: `(E,)` state of each entry, increasing within a row.
       probability: `(E,)` its probability.
-      reward: `(R,)` when the reward depends on the pair alone, `(E,)` when it depends on the successor too.
+      reward: `(R,)` if the reward depends only on the pair, `(E,)` if it also depends on the successor.
         With as many rows as entries (every row has one successor) both readings agree.
     """
 

@@ -25,7 +25,7 @@ ENTRY_BYTES = 28.0
 def from_gymnasium(env: Any, *, discount: float) -> MDP:
     """Builds a model from `env.unwrapped.P[s][a] = [(probability, next_state, reward, terminated), ...]`.
 
-    A state entered only by transitions marked `terminated` becomes terminal. Where the table also leads into such
+    A state entered only by transitions marked `terminated` becomes terminal. If the table also leads into such
     a state without ending (Taxi does), the transitions that end lead to one extra terminal state, the last one.
     The environment's time limit is not part of the table and is not modelled.
 

@@ -46,7 +46,7 @@ def succession(columns: dict[str, Column]) -> Succession:
     """Orders rows within trajectories by their time stamps, or as given, and finds the successor of each.
 
     Args:
-      columns: `state`, `action`, `reward`, and where there are any `episode`, `step` or `time`, and `terminated`.
+      columns: `state`, `action`, `reward`, and if there are any `episode`, `step` or `time`, and `terminated`.
 
     Raises:
       RowError: two rows of one time contradict each other, or a trajectory continues after its end.
@@ -126,8 +126,8 @@ def _ended(columns: dict[str, Column], follows: IntArray) -> BoolArray:
     if early.any():
         row = int(np.argmax(early))
         raise RowError(
-            columns["terminated"].name, row, f"says that the process ended, but row {follows[row]} goes on with the "
-            "trajectory; expected it in the last row alone. Give the rest a trajectory of its own. Rows count from 0.",
+            columns["terminated"].name, row, f"says that the process ended, but row {follows[row]} continues with the "
+            "trajectory; expected it only in the last row. Give the rest a trajectory of its own. Rows count from 0.",
         )  # fmt: skip
     here = marked & acts
     follows[here] = END

@@ -190,7 +190,7 @@ def _renumbering(
     if other is None and not all(isinstance(label, int) and label >= 0 for label in mine):
         names = checks.listing([repr(label) for label in mine])
         raise ValueError(
-            f"The log calls {what}s {names}, but the model has numbers alone; "
+            f"The log calls {what}s {names}, but the model has only numbers; "
             f"give it labels with model.with_labels({what}s=[...])."
         )
     table: IntArray = np.array(mine) if other is None else ids(f"{what}s of the log", mine)

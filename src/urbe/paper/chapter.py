@@ -126,7 +126,7 @@ def check_chapters(chapters: Sequence[Chapter]) -> None:
         if set(chapter.cells) != set(SCALES):
             raise ValueError(
                 f"The cells of {chapter.name} have the scales {checks.listing(sorted(chapter.cells))}, expected "
-                f"{checks.listing(SCALES)}; where they do not differ, use everywhere(cells)."
+                f"{checks.listing(SCALES)}; if they do not differ, use everywhere(cells)."
             )
         for scale, cells in chapter.cells.items():
             _check_names(f"{chapter.name}, {scale}: the name of a cell", [cell.name for cell in cells])

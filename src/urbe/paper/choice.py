@@ -51,7 +51,7 @@ class Selection:
         return " ".join(parts)
 
     def seeds_from(self, usual: tuple[int, ...]) -> tuple[int, ...]:
-        """The chosen number of seeds, counted from the first of the scale's; the scale's where none is chosen."""
+        """The chosen number of seeds, counted from the first of the scale's; the scale's if none is chosen."""
         return usual if self.seeds is None else tuple(range(usual[0], usual[0] + self.seeds))
 
 

@@ -15,7 +15,7 @@ PRESETS: dict[str, Callable[..., DQNAgent]] = {
     "robust-dqn": robust_dqn,
     "dqn-urbe": dqn_urbe,
 }
-"""The paper's agents."""
+"""The names of the paper's agents."""
 
 ROBUST = ("robust-dqn", "dqn-urbe")
 

@@ -90,7 +90,7 @@ def commits_text(commits: Mapping[str, int]) -> str:
 
 
 def _digests(chapter: Chapter, plan: SweepPlan, digest: str) -> set[str]:
-    """Digests of the installed code: of the chapter alone, and with each user-defined agent that the sweep chose."""
+    """Digests of the installed code: of the chapter itself, and with each user-defined agent that the sweep chose."""
     found = {digest}
     for name in re.findall(r"([\w.]+):\w+", plan.options):
         with suppress(ImportError):  # its cells then count as computed by other code

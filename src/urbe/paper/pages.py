@@ -58,13 +58,13 @@ LEAD = (
 )
 
 GLOSSARY = (
-    ("nominal", "Refers to the model that an agent was trained on or planned with; tests may use other models."),
+    ("nominal", "The model for which an agent was trained or planned, and its policy; tests also use other models."),
     ("robust", "Optimal for the worst model in an uncertainty set, a set of models around the nominal one."),
     ("UBE, URBE", "Agents that explore where their estimate of the value is uncertain: UBE for the nominal model, URBE "
      "(the paper's agent) for the worst model. DQN-UBE and DQN-URBE are their deep versions."),
-    ("assumption", "A choice of a detail that the paper leaves open, such as a reward. Claims are tested under each."),
-    ("greedy", "The agent takes the action with the highest estimated value in tests."),
-    ("noisy", "The agent still explores in tests as in training, with noise in proportion to its uncertainty."),
+    ("assumption", "A choice for a detail that the paper leaves open, such as a reward. Claims are tested under each."),
+    ("greedy", "In tests the agent takes the action with the highest estimated value."),
+    ("noisy", "In tests the agent still explores as in training, with noise in proportion to its uncertainty."),
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ class PlanningTask(NamedTuple):
     """The task of a planning method.
 
     Attributes:
-      posterior: of the transitions; rewards are known numbers, already lowered where they are uncertain.
+      posterior: of the transitions; rewards are known numbers, already lowered if they are uncertain.
       delta: probability with which the guarantee may fail.
       draws: number of posterior draws to plan with; None lets the method choose.
       rng: source of the draws.

@@ -6,13 +6,13 @@ Bayes' rule moves the belief. With c the belief after a possible jump of the tru
     y_k(a)  = sum_s' P_k(s' | s, a) [ r(s, a, s') + gamma V(s', b') ],    b'_k proportional to c_k P_k(s' | s, a)
     V(s, b) = max_a  CVaR_level(y(a))  under c
 
-Level 1 is the Bayes-adaptive optimum, whose value includes what is learned by acting. Lower levels put more weight on
+Level 1 is the Bayes-adaptive optimum, whose value includes the value of information. Lower levels put more weight on
 the models under which the action turns out badly, at every step; level 0 counts only the worst model of the support.
 
 Only relevant pairs are visited. Each keeps bounds on its value, initially
 
     above   sum_k b_k V(s, k)       of an agent that sees the true model, jumps included (level 1 at most)
-    below   the best of a few policies that ignore what is observed; at lower levels the worst case over models, chosen
+    below   the best of a few policies that ignore observations; at lower levels the worst case over models, chosen
             anew at each step
 
 which hold everywhere and improve when the equation above is applied to the bounds of successors. Trials follow the

@@ -33,7 +33,7 @@ SIMULATION = 0.01
 """Probability over the draws that the quantile is too high."""
 
 DRAWS = 2000
-"""By default."""
+"""Default number of draws."""
 
 ROUNDING = 1e-12
 """Deviations below this share of the largest value count as rounding error."""

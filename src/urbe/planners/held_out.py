@@ -91,7 +91,7 @@ class ModelDraws(NamedTuple):
 
     Attributes:
       probability: `(M, E)` of the entries of the model's rows.
-      reward: `(M, R)` of its rows; None where rewards are known.
+      reward: `(M, R)` of its rows; None if rewards are known.
     """
 
     probability: FloatArray

@@ -33,7 +33,7 @@ class SafePlan(TableResult):
       method, confidence: as passed to `plan`.
       posterior: as passed to `plan`.
       model, nature: the set the policy is best against; `urbe.solve(plan.model, plan.nature)` gives `solution` again,
-        up to its gap. Where rewards are uncertain, those of `model` are low quantiles.
+        up to its gap. If rewards are uncertain, those of `model` are low quantiles.
       solution: of that problem. Its `value` is a worst case, not an estimate.
       start: `(S,)` initial distribution: that of the model, or else uniform over non-terminal states.
       guarantee: lower bounds on the policy's true value, from fresh posterior draws.
@@ -128,7 +128,7 @@ class SafePlan(TableResult):
         without, absent = self.posterior.untried()
         labels, lines = self.model.labels, []
         for pairs, what in (
-            (without, "without data, with the prior alone"),
+            (without, "without data, only with the prior"),
             (absent, "in neither log nor model, so the policy never takes them"),
         ):
             if len(pairs):
@@ -164,7 +164,7 @@ class SafePlan(TableResult):
         mine, other = (labels.action_texts(p[:shown]) for p in (self.policy, self.nominal_policy))
         values = [f"{value:.5g}" for value in self.guaranteed[:shown]]
         rows = [("state", "action", "mean-model action", "guaranteed"), *zip(states, mine, other, values, strict=True)]
-        lines = ["Guaranteed in every state at once, so in each less than from that state alone:"]
+        lines = ["Guaranteed in all states at once; for a single state the guarantee would be higher:"]
         lines += aligned(rows, least=(7, 8, 18, 14))
         if shown < len(self.guaranteed):
             lines.append(f"    ... {len(self.guaranteed) - shown} more states")

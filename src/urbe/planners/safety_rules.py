@@ -31,7 +31,7 @@ class Cut(NamedTuple):
 
     Attributes:
       z: `(K,)` values of the successors.
-      bound: g, what the worst case must not exceed; at least min z.
+      bound: g, which the worst case must not exceed; at least min z.
       draw: `(K,)` a distribution with draw . z = g, up to rounding or a little above.
     """
 

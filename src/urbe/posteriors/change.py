@@ -149,7 +149,7 @@ def _tick(hazard, start, group_start, prior, weight, seen, counts, alpha, total)
             continue
         for g in range(weight.shape[1]):
             if start[group_start[g + 1]] - start[group_start[g]] == group_start[g + 1] - group_start[g]:
-                continue  # single successors alone
+                continue  # only single successors
             fresh, least = -1, 0
             for e in range(weight.shape[2]):
                 if weight[b, g, e] > 0.0 and seen[b, g, e] == 0.0:

@@ -145,7 +145,7 @@ def _climb(n: Any, n_factors: int, rng: np.random.Generator, max_steps: int, tol
 
 
 def _normal(w: FloatArray) -> FloatArray:
-    """Rows divided by their sums; a factor that nothing is explained by becomes uniform."""
+    """Rows divided by their sums; a factor that explains nothing becomes uniform."""
     total = w.sum(axis=1, keepdims=True)
     return np.where(total > 0.0, w / np.where(total > 0.0, total, 1.0), 1.0 / w.shape[1])
 
@@ -163,7 +163,7 @@ def _mixed(row: IntArray, column: IntArray, u: FloatArray, w: FloatArray) -> Flo
 def _distance(n: Any, of_rows: FloatArray, u: FloatArray, w: FloatArray) -> FloatArray:
     """`(R,)` sum_s' |n / n(k) - u(k) w|, zero for rows without counts.
 
-    Where nothing was counted the difference is u(k) w itself: all of its mass but what is on the counted successors.
+    If a pair has no counts, the difference is u(k) w itself, without its mass on the counted successors.
     """
     row = np.repeat(np.arange(n.shape[0]), np.diff(n.indptr))
     mixed = _mixed(row, n.indices, u, w)

@@ -53,7 +53,7 @@ def fit_per_step(
 ) -> tuple[Posterior, ...]:
     """Computes one posterior for each step 0, ..., horizon - 1, for transitions that depend on time.
 
-    All share the pairs and feasible successors of the whole log; a pair not seen at a step has the prior alone. For
+    All share the pairs and feasible successors of the whole log; a pair not seen at a step has only the prior. For
     the arguments see `Posterior.fit`; the column `step` is needed.
     """
     horizon = checks.whole_number("horizon", horizon, 1)
@@ -130,7 +130,7 @@ def _read(
         if (n_states, n_actions, feasible) != (None, None, "observed") or np.size(terminal):
             raise ValueError(
                 "n_states, n_actions, feasible and terminal describe a log without a model, but model= is given and "
-                "says all that; leave them out."
+                "determines all of them; leave them out."
             )
         known = model if discount is None else model.with_discount(discount)
         return _weighted(known, transitions.in_terms_of(known.labels), weight)
@@ -161,7 +161,7 @@ def _kept(model: MDP, transitions: Transitions, entry: IntArray, weight: FloatAr
 def _weights(transitions: Transitions, forget: float, window: int | None) -> FloatArray | None:
     """`(N,)` the weight of each transition; None if all weights are one."""
     if not checks.number("forget", forget, 0.0, 1.0) > 0.0:
-        raise ValueError("forget is 0, expected a factor in (0, 1]; to keep the last episode alone, say window=1.")
+        raise ValueError("forget is 0, expected a factor in (0, 1]; to keep only the last episode, use window=1.")
     if window is not None:
         checks.whole_number("window", window, 1)
     if forget == 1.0 and window is None:
@@ -190,7 +190,7 @@ def _known_reward(model: MDP, transitions: Transitions, entry: IntArray) -> Floa
             f"Transition {at} from state {labels.state(transitions.state[at])} by action "
             f"{labels.action(transitions.action[at])} to state {labels.state(transitions.next_state[at])} paid "
             f"{transitions.reward[at]:.12g}, transition {other} for the same {transitions.reward[other]:.12g}; "
-            "expected one reward to take as known. Where rewards are random, give their prior: rewards=NormalGamma()."
+            "expected one reward to take as known. If rewards are random, give their prior: rewards=NormalGamma()."
         )
     if not rows.n_rows:
         return np.zeros(0)

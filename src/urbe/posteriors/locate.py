@@ -55,7 +55,7 @@ def _refuse(model: MDP, transitions: Transitions, at: int) -> NoReturn:
     listed = model.rows.successor[model.rows.entry_start[row] : model.rows.entry_start[row + 1]].tolist()
     known = checks.listing(labels.state_texts(listed))
     raise ValueError(
-        f"{step}, but the successors {known} alone are feasible there. Correct the log, or use a "
+        f"{step}, but only the successors {known} are feasible there. Correct the log, or use a "
         "model that lists the successor too (probability 0 will do), or fit the whole log without a model."
     )
 

@@ -162,7 +162,7 @@ def quantile_index(draws: int, delta: float) -> int:
     if draws * delta < 1.0 - 1e-9:  # 1 - confidence is rounded
         raise ValueError(
             f"draws is {draws}, too few for a quantile of level 1 - {delta:.3g}: expected at least "
-            f"{math.ceil(1.0 / delta - 1e-6)}. Ask for more draws, less confidence, or each row alone with union=False."
+            f"{math.ceil(1.0 / delta - 1e-6)}. Ask for more draws, a lower confidence, or union=False for single rows."
         )
     return max(math.ceil(draws * (1.0 - delta)), 1) - 1
 

@@ -122,7 +122,7 @@ class RewardBelief:
       replicates: B.
 
     Attributes:
-      mean: `(B, R)` expected rewards; zero where the model's rewards depend on the successor (those are known).
+      mean: `(B, R)` expected rewards; zero if the model's rewards depend on the successor (those are known).
       variance: `(B, R)` variance of the mean reward; None if rewards are known.
     """
 

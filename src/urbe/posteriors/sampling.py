@@ -2,7 +2,7 @@
 
     p_j = G_j / sum_k G_k,    G_j ~ Gamma(alpha_j) independent
 
-Where alpha_j is small, G_j underflows; there log G(alpha) = log G(alpha + 1) - X / alpha, X ~ Exponential(1), is drawn
+If alpha_j is small, G_j underflows; then log G(alpha) = log G(alpha + 1) - X / alpha, X ~ Exponential(1), is drawn
 and rows are normalised in logarithms. As all concentrations of a row vanish, its draws become vertices.
 
 Replicates draw from random numbers of their own, compiled, by squeezed rejection [MarsagliaTsang2000]: with

@@ -15,14 +15,14 @@ from urbe.report.markup import below, facts_html, fill, links_html, paragraph, t
 from urbe.statistics.verdicts import OUTCOMES
 
 MOST_ROWS = 8
-"""Longer tables are folded."""
+"""Longer tables are folded beside figures and in the appendix."""
 
 
 def chapter_head(chapter: PageChapter) -> str:
     """The title, the question that the chapter answers, and the contents."""
     entries = [(_anchor(each), each.title) for each in chapter.sections if each.title and not each.appendix]
     if any(each.appendix for each in chapter.sections):
-        entries.append(("appendix", "Appendix: controls and variants"))
+        entries.append(("appendix", "Appendix"))
     entries.append(("provenance", "How this was computed"))
     return fill(
         "chapter_head",
@@ -84,7 +84,7 @@ def _section(chapter: PageChapter, section: Section, anchors: Iterator[str], fil
             *(exhibit_html(*each) for each in drawings),
             *(
                 fill("table_fold", title=escape(table.title), table=table_html(table))
-                if len(table.rows) > MOST_ROWS
+                if len(table.rows) > MOST_ROWS and (section.exhibits or section.appendix)
                 else table_html(table)
                 for table in section.tables
             ),
@@ -127,7 +127,7 @@ def _count(found: Sequence[Verdict]) -> str:
         return found[0].reading
     counts = Counter(verdict.outcome for verdict in found)
     if len(counts) == 1:
-        return f"under all {len(found)} assumptions"
+        return "under both assumptions" if len(found) == 2 else f"under all {len(found)} assumptions"
     first, *others = [f"{outcome} under {counts[outcome]}" for outcome in OUTCOMES if counts[outcome]]
     return ", ".join([f"{first} of {len(found)} assumptions", *others])
 

@@ -19,7 +19,7 @@ class Table:
     """Rows of text under a head; the first column names the row. Columns of numbers are aligned right.
 
     Attributes:
-      title: says what it shows.
+      title: describes what it shows.
       head: name of each column.
       rows: cells, as many as `head` has.
     """
@@ -75,7 +75,7 @@ class Section:
       title: the heading, unique in its chapter; empty for text that opens the chapter.
       paragraphs: plain text.
       exhibits: figures.
-      tables: shown open.
+      tables: shown open; long ones are folded beside figures and in the appendix.
       verdicts: claims.
       facts: shown in the box at the foot of the chapter: number of replicates, kind of intervals, ...
       appendix: whether it comes after all other sections, for controls and variants.

@@ -16,8 +16,9 @@ from urbe.types import FloatArray
 def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
     """Draws a line for each estimate, its interval as a pale band, and its name at the right end.
 
-    Names that would overlap are moved apart; where ends coincide, they are in the order given, the first on top. Exact
-    numbers are bands of zero width, `Band(y, y, y)`.
+    Names that would overlap are moved apart; if ends coincide, they are in the order given, the first on top. A line
+    that ends early ends in a dot, from which a thin line leads to the name. Exact numbers are bands of zero width,
+    `Band(y, y, y)`.
 
     Set a logarithmic scale first (`axes.set_yscale("log")`).
 
@@ -36,9 +37,14 @@ def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
             axes.fill_between(x, band.low, band.high, color=colour, alpha=0.14, linewidth=0.0)
         axes.plot(x, band.estimate, color=colour, linestyle=shown[name].dash, linewidth=1.8)
         values.note(axes, values.curve(name, x, band.estimate, band.low, band.high))
+    ends = [(name, shown[name].colour, *_last(x, band.estimate)) for name, band in bands.items()]
+    for _, colour, at, height in ends:
+        if at < x[-1]:
+            line = axes.plot([at, x[-1]], [height, height], color=colour, linewidth=0.6, linestyle=style.DOTTED)
+            line[0].set(marker="o", markersize=4.0, markevery=[0])
     axes.margins(x=0.0, y=0.06)
     axes.set_xlim(x[0], x[-1])
-    name_ends(axes, [(name, shown[name].colour, _last(band.estimate)) for name, band in bands.items()])
+    name_ends(axes, [(name, colour, height) for name, colour, _, height in ends])
 
 
 def mark_changes(axes: Axes, at: Sequence[float], names: Sequence[str]) -> None:
@@ -71,7 +77,7 @@ def mark_changes(axes: Axes, at: Sequence[float], names: Sequence[str]) -> None:
         )
 
 
-def _last(y: FloatArray) -> float:
-    """Returns the height of the last finite point."""
-    finite = y[np.isfinite(y)]
-    return float(finite[-1]) if len(finite) else 0.0
+def _last(x: FloatArray, y: FloatArray) -> tuple[float, float]:
+    """Returns the last finite point; without one, zero at the right end."""
+    finite = np.flatnonzero(np.isfinite(y))
+    return (float(x[finite[-1]]), float(y[finite[-1]])) if len(finite) else (float(x[-1]), 0.0)

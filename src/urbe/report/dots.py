@@ -29,8 +29,8 @@ def rows_of(n_categories: int, n_groups: int = 1) -> float:
 def draw_dots(axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[ConfidenceInterval | None]]) -> None:
     """Draws a dot and its interval for each category and group.
 
-    With one group, categories are names of methods and determine colour and marker; with several, the groups do, and
-    their names are above the panel.
+    With one group, categories are names of methods and determine colour and marker; "method, variant" looks like the
+    method. With several groups, the groups determine them, and their names are above the panel.
 
     Args:
       axes: the axes to draw on.
@@ -79,7 +79,7 @@ def _places(
     axes: Axes, categories: Sequence[str], groups: Mapping[str, Sequence[T]]
 ) -> list[tuple[str, style.Look, float, T]]:
     """Prepares the axes and yields name, look, height and item of every row."""
-    shown = style.looks(list(groups) if len(groups) > 1 else categories)
+    shown = style.looks(list(groups) if len(groups) > 1 else [style.method_of(each) for each in categories])
     step = rows_of(1, len(groups))
     places = []
     for j, (group, items) in enumerate(groups.items()):
@@ -88,7 +88,7 @@ def _places(
                 f"groups[{group!r}] has {len(items)} entries, expected one for each of {len(categories)} categories."
             )
         for i, (category, item) in enumerate(zip(categories, items, strict=True)):
-            look = shown[group if len(groups) > 1 else category]
+            look = shown[group if len(groups) > 1 else style.method_of(category)]
             name = ", ".join(word for word in (category, group) if word) if len(groups) > 1 else category
             places.append((name, look, i * step + j, item))
     middle = 0.5 * (len(groups) - 1)

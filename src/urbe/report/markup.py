@@ -60,9 +60,9 @@ def table_html(table: Table) -> str:
 
 
 def _is_number(text: str) -> bool:
-    """Whether a cell holds a number, a number with its interval, or the dash for a missing one."""
-    one = r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)"
-    return re.fullmatch(rf"{one}( \[\u2007*{one}, \u2007*{one}\])?|-", text) is not None
+    """Whether a cell holds a number, a percentage, a number with its interval, or the dash for a missing one."""
+    one = r"[+-]?(\d[\d,]*(\.\d+)?(e[+-]?\d+)?|inf)"
+    return re.fullmatch(rf"{one}( \[\u2007*{one}, \u2007*{one}\]|\xa0%)?|-", text) is not None
 
 
 def links_html(files: Sequence[str]) -> str:

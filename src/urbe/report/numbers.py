@@ -24,6 +24,15 @@ def number(value: float, digits: int = 6) -> str:
     return f"{value:.{digits}g}"
 
 
+def percent(share: float, places: int = 0) -> str:
+    """Formats a share in percent, with this many decimals; no line breaks before the sign.
+
+    >>> percent(0.803), percent(0.0125, 1)
+    ('80\\xa0%', '1.2\\xa0%')
+    """
+    return f"{100.0 * share:.{places}f}\N{NO-BREAK SPACE}%"
+
+
 def duration(seconds: float) -> str:
     """Formats a duration in words, with about two digits.
 

@@ -22,7 +22,7 @@ RULE = "#d5d8dd"
 CARD = "#fefefe"
 
 ACTIONS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#cc79a7")
-"""Action 0, 1, ... where actions are names; black text is readable on each."""
+"""Colours of action 0, 1, ...; black text is readable on each."""
 
 HEAT = ("#f9e03a", "#cebc63", "#a39a74", "#777777", "#4f576c", "#083370")
 """Levels from few to many (cividis, made for colour-blind readers); dark pages reverse them, so that more always
@@ -88,13 +88,13 @@ SYSTEMS = {
     "rectangular L1": Look(ROBUST, SOLID, "o"),
     "s-rectangular": Look(ROBUST, DASHED, "X"),
     "factor matrix": Look(BROWN, SOLID, "H"),
-    "few deviations": Look(GREEN, SOLID, "D"),
+    "few deviations": Look(PINK, DASHED, "*"),
     "nested sets": Look(PINK, SOLID, "P"),
-    "soft-robust": Look(PINK, DASHED, "*"),
+    "policy-conditioned": Look(INK, DASHED, "d"),
     "twice-regularised": Look(NOMINAL, SOLID, "v"),
     "VaR": Look(INK, SOLID, "h"),
 }
-"""Planners of the comparison of systems; they never share a figure with the learning agents of the same colours."""
+"""Planners of the comparison of systems; they share no figure with the learning agents of the same looks."""
 
 DEEP = {
     "dqn": METHODS["Q-learning"],
@@ -126,6 +126,19 @@ ADAPTIVE = {
 """Agents under changing dynamics; the first five keep a belief."""
 
 
+KNOWN = METHODS | SYSTEMS | DEEP | ADAPTIVE | {"DQN": DEEP["dqn"]}
+
+
+def method_of(name: str) -> str:
+    """The method in the name of a variant; any other name as it is.
+
+    >>> method_of("URBE, noisy"), method_of("mine, noisy")
+    ('URBE', 'mine, noisy')
+    """
+    method = name.partition(", ")[0]
+    return method if method in KNOWN else name
+
+
 def looks(names: Sequence[str]) -> dict[str, Look]:
     """The look of each name: that of the tables above; unknown names get the remaining looks, in order.
 
@@ -134,8 +147,7 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
     >>> looks(["robust", "mine"])["robust"].colour == ROBUST
     True
     """
-    known = METHODS | SYSTEMS | DEEP | ADAPTIVE
-    given = [known[name] for name in names if name in known]
+    given = [KNOWN[name] for name in names if name in KNOWN]
     taken = {look[:2] for look in given}
     drawn = {(look.colour, look.marker) for look in given}
     markers = "osDPXhp"
@@ -145,7 +157,7 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
         for i, colour in enumerate(SERIES)
         if (colour, dash) not in taken
     )
-    found = {name: known[name] if name in known else next(free, None) for name in dict.fromkeys(names)}
+    found = {name: KNOWN[name] if name in KNOWN else next(free, None) for name in dict.fromkeys(names)}
     missing = [name for name, look in found.items() if look is None]
     if missing:
         raise ValueError(

@@ -185,7 +185,7 @@ def _title(axes: Axes) -> str:
 
 
 def _name(axes: Axes) -> str:
-    """The title alone; empty if there is none."""
+    """Returns only the title; empty if there is none."""
     titles = (str(axes.get_title(loc=loc)).strip() for loc in ("left", "center", "right"))
     return next(filter(None, titles), "")
 

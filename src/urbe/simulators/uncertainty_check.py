@@ -131,7 +131,7 @@ def _same_nominal(simulator: Simulator, uncertainty: UncertaintySet, named: list
     if k is not None and named[k] != expected:
         name = next(name for name in expected if named[k][name] != expected[name])
         raise ValueError(
-            f"Member {k} is said to be nominal, but its {name} is {named[k][name]}, expected {expected[name]}. Build "
+            f"Member {k} is marked as nominal, but its {name} is {named[k][name]}, expected {expected[name]}. Build "
             "the set again from this simulator, or pass nominal=None."
         )
 

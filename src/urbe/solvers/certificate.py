@@ -52,7 +52,7 @@ class Certificate:
 
     A certificate covers the bounds, the value between them, the policy that attains the lower one, nature's kernel,
     the action values `q`, which lie within the gap of their own bounds, and what `status` and `converged` say of the
-    gap. It says nothing about the number of sweeps, or about the tolerance that was asked for.
+    gap. It does not cover the number of sweeps, or the requested tolerance.
     """
 
     lower: FloatArray

@@ -199,6 +199,6 @@ def _sweeps_left(last: float, spread: float, target: float) -> float:
     if spread <= target:
         return 0.0
     left = target / spread
-    if spread >= last or left <= 0.0:  # also where the target is zero, or out of reach
+    if spread >= last or left <= 0.0:  # also if the target is zero, or out of reach
         return math.inf
     return math.log(left) / math.log(max(spread / last, math.ulp(0.0)))

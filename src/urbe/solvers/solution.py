@@ -17,7 +17,7 @@ from urbe.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(TableResult):
-    """A robust policy, its value, and what is certain about both.
+    """A robust policy, its value, and certified bounds on it.
 
     With a finite horizon H every array has a leading axis of steps: H + 1 for `value`, `lower`, `upper` (the last is
     the end), H for `policy` and `q`.
@@ -162,7 +162,7 @@ def stopped(gap: float) -> str:
 
 
 def gave_up(steps: int, gap: float) -> str:
-    """How a status begins where the steps ran out."""
+    """The first words of a status if the steps ran out."""
     return f"Gave up after {steps} steps at a gap of {gap:.3g}, "
 
 

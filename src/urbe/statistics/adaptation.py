@@ -88,7 +88,7 @@ def relative_regret(agents: Mapping[str, ArrayLike], oracle: ArrayLike) -> dict[
 
         (oracle_w - agent_w) / (best agent_w - worst agent_w)
 
-    It is also defined where waiting is best. Where all agents and the oracle earn the same, it is 0.
+    It is also defined if waiting is best. If all agents and the oracle earn the same, it is 0.
 
     Args:
       agents: `(W,)` mean returns in W worlds, by name; at least two agents.

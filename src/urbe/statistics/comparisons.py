@@ -140,8 +140,8 @@ def probability_of_improvement(
 
         1/m sum_t P(X_t > Y_t) + P(X_t = Y_t) / 2,   X_t from the first, Y_t from the second, independent
 
-    The interval is a stratified percentile bootstrap. Seeds are not paired. It says how often, not by how much. If all
-    runs of one are above all of the other, so are all resamples, and the interval has width 0.
+    The interval is a stratified percentile bootstrap. Seeds are not paired. It measures how often, not by how much. If
+    all runs of one are above all of the other, so are all resamples, and the interval has width 0.
 
     Args:
       first: `(seeds, tasks)` array, or a list with an array `(n_t,)` for each task; n_t >= 2.

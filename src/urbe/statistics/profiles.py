@@ -39,7 +39,7 @@ def performance_profile(
         P(tau) = 1/m sum_t 1/n_t #{i: x_ti > tau}
         simultaneous: P(tau) -+ c within [0, 1],   c the `confidence` quantile of max_tau |P*(tau) - P(tau)|
 
-    over resamples P*. Pointwise ends are the percentiles of P*(tau). Where all runs are on one side of a threshold, all
+    over resamples P*. Pointwise ends are the percentiles of P*(tau). If all runs are on one side of a threshold, all
     resamples are too, and the pointwise interval has width 0; the simultaneous band has the same width everywhere.
     With 20 normal runs and 41 thresholds, 95 % bands cover the whole curve 92 % of the time; pointwise ones, 8 %.
 

@@ -48,9 +48,9 @@ class Mean:
     """The mean over replicates of a number, or of a difference between two that share a seed.
 
     Attributes:
-      samples: `(n,)` one for each replicate; not testable with fewer than two, or where one is missing (NaN).
+      samples: `(n,)` one for each replicate; not testable with fewer than two, or if one is missing (NaN).
       within: the possible values.
-      of: what the replicates are.
+      of: the name of the replicates, in the plural.
 
     >>> print("%.2f [%.2f, %.2f]" % Mean(np.array([0.9, 1.0, 0.95]), PROBABILITY).interval(0.95))
     0.95 [0.83, 1.00]
@@ -60,7 +60,7 @@ class Mean:
     within: tuple[float, float] = (-np.inf, np.inf)
     of: str = "seeds"
     text: ClassVar[str] = (
-        "A mean over replicates, of differences by replicate where two agents are compared, has Student's interval, "
+        "A mean over replicates, of differences by replicate if two agents are compared, has Student's interval, "
         "restricted to possible values, [0, 1] for a probability"
     )
 
@@ -84,7 +84,7 @@ class Ratio:
 
     Attributes:
       samples: `(n,)` one for each replicate, above 0.
-      of: what the replicates are.
+      of: the name of the replicates, in the plural.
     """
 
     samples: FloatArray
@@ -108,7 +108,7 @@ class Share:
 
     Attributes:
       successes, trials: k of n, n >= 1.
-      of: what the trials are.
+      of: the name of the trials, in the plural.
 
     >>> print("%.3f [%.3f, %.3f]" % Share(0, 20).interval(0.95))
     0.000 [0.000, 0.168]
@@ -242,18 +242,18 @@ class Rule:
         error = 1.0 - self.confidence
         return (
             f"A claim says that a quantity is above a number, or below it. {kinds}. The intervals of a claim, over all "
-            f"its comparisons and assumptions, hold simultaneously with confidence {self.confidence:.0%}: each of K "
-            f"intervals has confidence 1 - {error:.2g} / K (Bonferroni). The claim holds when its interval lies "
+            f"its comparisons and assumptions, hold simultaneously with confidence {100 * self.confidence:g} %: each "
+            f"of K intervals has confidence 1 - {error:.2g} / K (Bonferroni). The claim holds when its interval lies "
             "entirely on the claimed side, does not hold when no part of it does, and is undecided otherwise. The "
             "number itself is not on the claimed side: agents with equal results in every replicate have an interval "
             f"of zero width, and neither is better. Means are rounded to {DECIMALS} decimals before. A mean or ratio "
             f"of fewer than {LEAST} replicates, or with a missing number, is not testable. A claim of several "
-            "comparisons holds when all of them hold, and does not hold when one of them does not; otherwise it is "
-            "not testable if one of them is not, and undecided if all are testable. A claim with premises needs one "
-            "that holds; without it, the claim is undecided if a premise is undecided, and not testable otherwise. A "
-            "claim holds when it holds under every assumption. When it holds under some, they are named. When it "
-            "holds under none, it does not hold if one assumption decides so; otherwise it is undecided, or not "
-            "testable if no assumption could be tested."
+            "comparisons holds when all of them hold, and does not hold when one of them does not; otherwise it is not "
+            "testable if one of them is not, and undecided if all are testable. A claim with premises needs one that "
+            "holds; without it, the claim is undecided if a premise is undecided, and not testable otherwise. A claim "
+            "holds when it holds under every assumption. When it holds under some, they are named. When it holds under "
+            "none, it does not hold if one assumption decides so; otherwise it is undecided, or not testable if no "
+            "assumption could be tested."
         )
 
     def judge(self, tests: Sequence[Test]) -> list[Judgement]:

@@ -7,7 +7,7 @@
         work-<identity>/    files of the running cell, such as checkpoints; deleted when it is finished
 
 The identity of a cell covers its configuration, the type of its rows and the code that computes them: equal identities
-give equal rows. The directory is named after the configuration alone, so cells of one name at two scales do not meet,
+give equal rows. The directory is named only after the configuration, so cells of one name at two scales do not meet,
 and rows of new code replace those of old code. The work folder is named after the identity, so files of other code are
 never used.
 """
@@ -88,7 +88,7 @@ class Job:
 
     @property
     def cost(self) -> float:
-        """Approximate seconds on one core; 1 if the cell does not say."""
+        """Approximate seconds on one core; 1 if the cell does not state a cost."""
         return float(getattr(self.cell, "cost", 1.0))
 
     def __str__(self) -> str:

@@ -38,7 +38,7 @@ def cores() -> int:
 
 
 def processor() -> str:
-    """Family and, where the system reports it, model: "x86_64, AMD EPYC 7763"."""
+    """Family and, if the system reports it, model: "x86_64, AMD EPYC 7763"."""
     lines: list[str] = []
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -213,7 +213,7 @@ def check_neighbours(case: AgentCase, one: WatchedAgent) -> None:
 def check_resume(case: AgentCase, one: WatchedAgent) -> None:
     """A fresh agent that loads a state continues as the old one would have, between episodes and within one."""
     for at in ((0, 0), (3, 0), (5, min(1, case.probe.horizon - 1))):
-        law = f"load goes on from state (episode {at[0]}, step {at[1]})"
+        law = f"load continues from state (episode {at[0]}, step {at[1]})"
         _same_done(case, law, one, case.run(NUMBERS, EPISODES, swap=at), NUMBERS)
 
 

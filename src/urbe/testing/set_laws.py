@@ -242,7 +242,7 @@ def check_operator(case: Case, points: list[FloatArray]) -> None:
         tolerance = case.tolerance * case.scale(v)
         found = operator.moments(v, np.ones(len(v)))
         case.equal("moments have the values of a sweep", found.q, operator.improve(v).q, tolerance)
-        # sweeps stop where the value no longer changes: half the digits of a minimiser
+        # sweeps stop when the value no longer changes: half the digits of a minimiser
         case.equal("moments carry a constant as it is", found.carried, np.ones(len(found.q)), 1e-6)
     if case.mdp.discount < 1.0:
         certificate = certify(solve(case.mdp, case.set))

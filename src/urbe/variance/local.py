@@ -128,7 +128,7 @@ class DirichletForm:
     """nu = beta^2 (K - 1) / (N + 1) = beta^2 sum_j Var[p_j] / E[p_j]; zero on rows whose successor is known.
 
     Args:
-      beta: scale, at least 0; nothing fixes it but the use it is put to.
+      beta: scale, at least 0, to be tuned.
     """
 
     beta: float = 1.0

@@ -60,13 +60,13 @@ class MonteCarlo:
 class ExactUBE:
     """nu = gamma^2 Var[p . V] - gamma^2 E[Var_{s' ~ p}(V_p(s') - V(s'))], plus the variance of an uncertain reward.
 
-    With it u is the posterior variance itself, not a bound, where rows are independent and no state is met twice
+    With it u is the posterior variance itself, not a bound, if rows are independent and no state is met twice
     [Luis2023]. V is the value at the posterior mean, V_p that of a draw p. nu may be negative. Nature must have no
     choice (None, or a set of radius 0).
 
     Args:
       centres: `(K, E)` equally likely kernels on the entries of the model: `posterior.draws(rng, 1000)`, or all of
-        them where there are finitely many.
+        them if there are finitely many.
     """
 
     centres: ArrayLike

@@ -212,9 +212,9 @@ def _of_states(centre: MDP, taken: IntArray, share: FloatArray, answer: Rows, nu
     first = answer.entry_start[np.searchsorted(centre.row_state[taken], np.arange(n_states + 1))]
     chance = np.repeat(share, answer.length) * answer.probability
     matrix = csr_array((chance, answer.successor, first), shape=(n_states, n_states), copy=True)
-    matrix.sum_duplicates()  # where a state takes several rows
+    matrix.sum_duplicates()  # if a state takes several rows
     u = None
-    if n_states > DENSE_STATES:  # cheap where it works
+    if n_states > DENSE_STATES:  # cheap if it works
         u = solve_system(matrix, right / size, factor, cheap)
     if u is None:
         u = solve_system(matrix, right / size, factor, plan(matrix))

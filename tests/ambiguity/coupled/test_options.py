@@ -170,7 +170,7 @@ def test_errors_say_what_to_do():
         with_options(mdp, [], ball)
     with pytest.raises(TypeError, match=r"options\[0\] is \[0, 1, 0\], expected Option"):
         with_options(mdp, [[0, 1, 0]], ball)
-    with pytest.raises(ValueError, match=r"\[0\] has no action in state 1, but may go on there \(ends\[1\] is 0\.5"):
+    with pytest.raises(ValueError, match=r"\[0\] has no action in state 1, but may continue there \(ends\[1\] is 0\.5"):
         with_options(mdp, [Option([0, -1, 0], 0.5)], ball)
     with pytest.raises(ValueError, match=r"No option may begin in state 2"):
         with_options(mdp, [Option([0, 0, 0], 0.5, starts=[True, True, False])], ball)

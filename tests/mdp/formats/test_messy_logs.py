@@ -63,7 +63,7 @@ def test_decimal_commas_quotes_and_leading_zeros(tmp_path):
             "0,0,1,1\n1,0,,0\n",
             "column r: found '', expected a number. Leave out rows that lack a value with missing=\"",
         ),
-        ("0,0,1,1\n1,b,1,0\n", "column a: found 'b', expected a number. Where states and actions have names, take all"),
+        ("0,0,1,1\n1,b,1,0\n", "column a: found 'b', expected a number. If states and actions have names, take all"),
         ("up,0,1e999,down\n", "line 2, column r: found inf, expected a finite number."),
         ("", "has a header and no rows"),
     ],

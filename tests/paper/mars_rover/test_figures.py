@@ -146,8 +146,8 @@ def test_the_papers_four_maps_come_first_and_end_as_rows_say(sections):
     everyone = [f"{a}, p = {p}" for a in ("dqn", "robust-dqn", "dqn-ube", "dqn-urbe") for p in ("0.005", "0.2")]
     assert sorted(title.split(") ")[-1] for title in titles) == sorted(everyone)
     alt = sections[1].exhibits[2].alt
-    assert "robust-dqn at 0.005 goal 0%, wrecked 100%, out of time 0%" in alt
-    assert "dqn at 0.005 goal 92%" in alt
+    assert "robust-dqn at 0.005 goal 0\xa0%, wrecked 100\xa0%, out of time 0\xa0%" in alt
+    assert "dqn at 0.005 goal 92\xa0%" in alt
     noisy = sections[3].exhibits[2].figure
     assert {axes.get_title(loc="left").split(",")[0] for axes in noisy.axes[:4]} == {"dqn-ube", "dqn-urbe"}
 
@@ -180,7 +180,7 @@ def test_a_page_can_be_drawn_from_one_agent_and_one_seed():
 
 def test_the_highlight_compares_both_sets(results):
     found = mars_front.highlight(results)
-    assert "0% of episodes with the paper's set and in 0% with a narrow one" in found.message
+    assert "0\xa0% of episodes with the paper's set and in 0\xa0% with a narrow one" in found.message
     figure = found.exhibit.figure
     figure.canvas.draw()
     (panel,) = panels_of(figure)

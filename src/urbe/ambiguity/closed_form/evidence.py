@@ -76,7 +76,7 @@ def _penalised(
 
 
 def _below(mdp: MDP, nature: NormNature, v: FloatArray, policy: PolicyRows) -> proofs.Extended:
-    """pi . Q - ||pi w||_q, where the actions of a state share the ball."""
+    """pi . Q - ||pi w||_q, if the actions of a state share the ball."""
     q, w, slack = _penalised(mdp, nature, v)
     taken, states = policy.share * w[policy.rows], mdp.row_state[policy.rows]
     loss = np.zeros(mdp.n_states, dtype=np.longdouble)

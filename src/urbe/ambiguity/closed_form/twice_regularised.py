@@ -6,7 +6,7 @@
     per state:   V(s) = max_pi  pi . Q - ||pi w||_q,           w = alpha + gamma beta kappa_q(V),    1 / p + 1 / q = 1
 
 The robust value is that of the nominal model with a penalty on the policy and on the value: regularised twice
-[DermanGeistMannor2021], with the penalty kappa_q(V) = min_c ||V - c||_q where the mass of a row is kept
+[DermanGeistMannor2021], with the penalty kappa_q(V) = min_c ||V - c||_q if the mass of a row is kept
 [KumarLevyWangMannor2022]. Kernels need not be distributions: while no probability is driven below zero, the ball is
 that of `L1Ball`, `L2Ball` and `LInfBall`; beyond, it is larger, and the operator is a contraction only for small balls.
 """

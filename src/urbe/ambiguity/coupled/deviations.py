@@ -36,7 +36,7 @@ def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary
       set: nature's choices when it deviates: a set that is rectangular in (s, a), such as `L1Ball(0.5)`.
       budget: D, at least 0; see `deviation_budget`.
       stationary: whether deviations are permanent for their state, rather than for one step. Rejected unless no state
-        can be visited twice, where it makes no difference.
+        can be visited twice; then it makes no difference.
 
     >>> import urbe
     >>> river = limited_deviations(urbe.library.riverswim(6, discount=0.9), urbe.L1Ball(1.0), budget=2)

@@ -7,7 +7,7 @@ Pairs that share a factor depend on the same choice of it. One w_i is the worst 
     (T v)(s) = max_a  r(s, a) + gamma sum_i u_i(s, a) min_{w in W_i} w . v
 
 is monotone and T(v + c) = T v + gamma c: deterministic policies are optimal, and max min = min max. A sweep solves r
-row problems and mixes their values, where a rectangular set solves one problem for each pair.
+row problems and mixes their values, whereas a rectangular set solves one problem for each pair.
 
 The set must be the product of the W_i: sets that couple factors are NP-hard to solve in general, and are rejected.
 """

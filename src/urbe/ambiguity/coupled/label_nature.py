@@ -152,7 +152,7 @@ class LabelNature(PlainNature):
         return RowEvidence(above, below, excess, outside)
 
     def _candidates(self, kernel: Rows) -> Iterator[tuple[Branch, IntArray]]:
-        """The branches, each with those of its rows that lead to its label alone in a kernel."""
+        """The branches, each with those of its rows that only lead to its label in a kernel."""
         used = kernel.probability != 0.0
         for branch in self.branches:
             inside = kernel.successor // self.n_states == branch.label

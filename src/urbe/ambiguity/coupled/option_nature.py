@@ -1,6 +1,6 @@
 """Nature while options run: each row mixes nature's answers to the actions of an option, at values of that option.
 
-z_o  = (1 - end_o) v(., o) + end_o v              what a successor is worth while option o runs
+z_o  = (1 - end_o) v(., o) + end_o v              the value of a successor while option o runs
 Q(k) = r(k) + gamma sum_i weight_i min_{p in U(i)} p . z_o          over the base rows i of row k
 """
 
@@ -21,7 +21,7 @@ from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 PROBES = 4
-"""Directions in which rows that mix several actions are compared with what the sets allow."""
+"""Directions in which rows that mix several actions are compared with the sets."""
 
 
 class Running(NamedTuple):

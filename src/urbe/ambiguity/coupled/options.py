@@ -49,7 +49,7 @@ class OptionModel:
     Attributes:
       mdp: states 0 .. S - 1 are those of the model, in which an option is chosen: action o is option o. State
         S + o S + s is state s while option o runs, with o as its only action.
-      set: the set, for this model alone.
+      set: the set, valid only for this model.
       base: the model without options.
       n_options: how many there are.
     """
@@ -60,7 +60,7 @@ class OptionModel:
     n_options: int
 
     def state(self, state: int, running: int | None = None) -> int:
-        """The number of a state in which an option is chosen, or in which option `running` goes on."""
+        """The number of a state in which an option is chosen, or in which option `running` continues."""
         if not 0 <= state < self.base.n_states:
             raise ValueError(f"state is {state}, expected one of 0, ..., {self.base.n_states - 1}.")
         if running is None:
@@ -163,7 +163,7 @@ def with_options(mdp: MDP, options: Sequence[Option], set: RectangularSet) -> Op
             f"No option may begin in state {int(np.argmax(nowhere))}. Give one with an action and starts there; "
             "one_step(mdp) has one for each action."
         )
-    # rows in the order of states: those of decisions, then one for each state in which an option may go on
+    # rows in the order of states: those of decisions, then one for each state in which an option may continue
     begin_at, begin_option = np.nonzero(np.array(starts).T)
     goes_on = np.array([live & (end < 1.0) for end in ends])
     on_option, on_at = np.nonzero(goes_on)
@@ -231,7 +231,7 @@ def _read(name: str, option: Any, mdp: MDP) -> tuple[FloatArray, FloatArray, Boo
     if stuck.any():
         s = int(np.argmax(stuck))
         raise ValueError(
-            f"{name} has no action in state {s}, but may go on there (ends[{s}] is {ends[s]:g}). Give it an action "
+            f"{name} has no action in state {s}, but may continue there (ends[{s}] is {ends[s]:g}). Give it an action "
             f"there, or let it end: ends[{s}] = 1."
         )
     starts = known.copy() if option.starts is None else checks.mask(f"{name}.starts", option.starts, (n,))

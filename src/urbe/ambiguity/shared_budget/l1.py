@@ -2,7 +2,7 @@
 
     h(price) = sum_j p_j min(y_j, tau),   tau = 2 price
     xi(c)    = 2 (sum_j p_j min(y_j, tau) - c) / tau,   tau where removing everything above leaves at least c,
-                                                        and removing what is at tau too leaves at most c
+                                                        and removing the mass at tau too leaves at most c
 The path's parameter is the distance, x = xi.
 """
 

@@ -106,7 +106,7 @@ class StateOperator:
         memory: Memory = None,
         q: FloatArray | None = None,
     ) -> StepMoments:
-        """Nature leaves rows alone that the policy does not take."""
+        """Nature does not change rows that the policy does not take."""
         middle, rows = midrange(v), self.nature.rows
         centred = v - middle
         best = self.improve(v, memory)  # computed for any policy: it is cheap

@@ -137,7 +137,7 @@ def _update(
 def _live(
     settings: ActorCriticSettings, simulator: Simulator, world: DrawnFrom, run: ActorCriticRun
 ) -> tuple[ActorCriticRun, _Lived]:
-    """Steps every lane, and starts a new episode where one has ended."""
+    """Steps every lane, and starts a new episode after one has ended."""
     own, act_key, member_key, step_key, again_key, start_key = jax.random.split(run.key, 6)
     lanes = settings.lanes
     observe = jax.vmap(simulator.observe)

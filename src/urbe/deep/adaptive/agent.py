@@ -184,7 +184,7 @@ class AdaptiveAgent:
             if env is None:
                 raise ValueError(
                     "env is None, expected the Gymnasium environment of the deployment: the agent learned in copies "
-                    f"of {simulator}, whose predictions start from where the environment stands. Where that cannot "
+                    f"of {simulator}, whose predictions start from the state of the environment. If that cannot "
                     "be read, learn in EnvSimulator(env, place=...), or give members=FunctionMembers(...) too."
                 )
             members = simulator.members_of(env, self.uncertainty_set)

@@ -51,7 +51,7 @@ class RoundMeans(NamedTuple):
 
 
 def init_run(settings: AdaptiveSettings, model: BeliefModel, key: jax.Array) -> AdaptiveRun:
-    """A run before its first step. The key is consumed."""
+    """Makes a run before its first step. The key is consumed."""
     keys = jax.random.split(jax.random.fold_in(key, _LIVES), settings.lives)
     lives = jax.vmap(partial(begin_life, settings, model))(keys)
     size = jax.eval_shape(lambda: jax.vmap(partial(inputs_of_life, settings, model))(lives)).shape[-1]
@@ -95,7 +95,7 @@ def one_round(settings: AdaptiveSettings, model: BeliefModel, run: AdaptiveRun) 
 
 
 def learned_values(settings: AdaptiveSettings, seen: Experience) -> Float[Array, "T L"]:
-    """What the values of actions are drawn to: traced returns, and less where the action is inferior."""
+    """The targets of the values of actions: traced returns, lowered if the action is inferior."""
     traced = traced_returns(settings.trace, seen.target, seen.ratio, seen.bootstrap, seen.greedy)
     wanted: Array = traced - jnp.float32(settings.gap) * seen.shortfall
     return wanted
@@ -138,7 +138,7 @@ def _learn(
     action: Int32[Array, "T L"],
     wanted: Float[Array, "T L"],
 ) -> tuple[Any, Any, Float[Array, ""]]:
-    """A gradient step for each group of lives."""
+    """Takes a gradient step for each group of lives."""
 
     def step(carry: tuple[Any, Any], batch: tuple[Array, Array, Array]) -> tuple[tuple[Any, Any], Array]:
         weights, memory, loss = gradient_step(settings, *carry, rate, *batch)

@@ -4,7 +4,7 @@
     loss = mean over the last steps of ( y_t - gap ( V(x_t) - Q(x_t, a_t) ) - Q(x_t, a_t) )^2
 
 These are the targets of training without their traces, at pairs of observation and belief that the deployment visits.
-Members of the simulator predict outcomes, weighted by the belief; observations enter through the belief alone.
+Members of the simulator predict outcomes, weighted by the belief; observations enter only through the belief.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class LearningBelief:
         return replace(self.policy, weights=memory.weights)
 
     def _target(self, memory: LearningMemory, step: Step) -> tuple[Float[Array, " I"], Float[Array, ""]]:
-        """The input of the network before the step, and what the value of the action is drawn to."""
+        """The input of the network before the step, and the target of the action's value."""
         model, settings = self.policy.model, self.policy.settings
         simulator = model.simulator
         belief = memory.own.belief.log_b

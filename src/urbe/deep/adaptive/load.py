@@ -25,8 +25,8 @@ def load_adaptive(path: str | os.PathLike[str], env: Simulator | Env | None = No
 
     Args:
       path: of the file.
-      env: what it was trained in, if that was a Gymnasium environment or a simulator of one's own; its parameters
-        are those of the file.
+      env: the environment of training, if that was a Gymnasium environment or a simulator of your own; its
+        parameters are those of the file.
 
     Raises:
       CheckpointError: the file is missing, damaged, of another kind, or newer.
@@ -63,7 +63,7 @@ def _built(about: dict[str, Any], env: Simulator | Env | None) -> AdaptiveAgent:
 def _simulator(about: dict[str, Any], env: Simulator | Env | None) -> Any:
     if "why" not in about:
         if env is not None:
-            raise ValueError(f"env is {env}, expected None: the file says itself that it is a {about['kind']}.")
+            raise ValueError(f"env is {env}, expected None: the file describes its own environment, a {about['kind']}.")
         return build("simulator", about)
     if env is None:
         raise ValueError(f"{about['why']} Give it: load_adaptive(path, env).")

@@ -63,7 +63,7 @@ class Session:
             )
         why = unrecoverable(policy.model.simulator) if members is None else None
         if why is not None:
-            raise ValueError(f"{why} The session computes from it what each member predicts.")
+            raise ValueError(f"{why} The session computes the members' predictions from it.")
         self.policy, self._spaces, self._env, self._members = policy, spaces, env, members
         self._leaves, tree = jax.tree.flatten(policy)
         memory = jax.jit(_start, static_argnums=2)(policy, checks.whole_number("seed", seed, 0), members is not None)
@@ -243,7 +243,7 @@ class Session:
         return self
 
     def _about(self) -> dict[str, Any]:
-        """Describes what a file and a deployment must have in common."""
+        """Describes the fields in which a file and a deployment must agree."""
         digest = hashlib.sha256(repr((self._packing.shapes, self.policy.rule, self.policy.watch)).encode())
         for leaf in self._leaves:
             digest.update(np.asarray(leaf).tobytes())
@@ -314,7 +314,7 @@ def _same(observation: Any, row: np.ndarray) -> bool:
 
 def _start(policy: AdaptivePolicy, seed: Any, by_members: bool) -> AdaptiveMemory:
     memory = policy.start(jax.random.key(seed))
-    # the members of a Gymnasium environment predict, even where those of the simulator share their outcomes
+    # the members of a Gymnasium environment predict, even if those of the simulator share their outcomes
     noise = jnp.zeros_like(memory.observation) if by_members else memory.belief.noise
     return memory._replace(belief=memory.belief._replace(noise=noise))
 

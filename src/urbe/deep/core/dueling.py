@@ -72,7 +72,7 @@ class DuelingNetwork:
         return DuelingWeights(hidden, norms, small(for_value, 1), small(for_advantage, n_actions))
 
     def inputs(self, obs: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
-        """Observations unchanged."""
+        """Returns observations unchanged."""
         return obs
 
     def features(self, weights: DuelingWeights, obs: Float[Array, "*B D"]) -> Float[Array, "*B F"]:
@@ -89,11 +89,11 @@ class DuelingNetwork:
         return value + advantage - advantage.mean(axis=-1, keepdims=True)
 
     def training_values(self, weights: DuelingWeights, obs: Float[Array, "B D"]) -> Float[Array, "B A"]:
-        """The same."""
+        """Q(s, .), the values of the features."""
         return self.values(weights, self.features(weights, obs))
 
     def sizes(self, weights: DuelingWeights) -> tuple[int, int]:
-        """Inputs of the first layer, and advantages."""
+        """D and A, from the first layer and the advantages."""
         return int(weights.hidden[0].weight.shape[0]), int(weights.advantage.bias.shape[0])
 
 

@@ -54,7 +54,7 @@ def _along(
 
 
 def _added(of_all: Float64[Array, "A G G"], action: Int[Array, ""], x: Array, y: Array) -> Float64[Array, "A G G"]:
-    """Adds x y' for one action, in place where the compiler can."""
+    """Adds x y' for one action, in place if the compiler can."""
     one = jax.lax.dynamic_index_in_dim(of_all, action, 0, keepdims=False)
     changed: Array = jax.lax.dynamic_update_index_in_dim(of_all, one + x[:, None] * y[None, :], action, 0)
     return changed

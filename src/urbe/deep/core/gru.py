@@ -35,7 +35,7 @@ def init_gru(key: jax.Array, inputs: int, units: int) -> GRU:
 
 
 def gru_step(gru: GRU, h: Float[Array, "*B H"], x: Float[Array, "*B I"]) -> Float[Array, "*B H"]:
-    """h'."""
+    """h', the hidden state after the input x."""
     return gated(h, x @ gru.inputs + gru.bias, h @ gru.hidden)
 
 

@@ -94,7 +94,7 @@ class KalmanLastLayer:
         return Filter(self.rest.init(weights), jnp.broadcast_to(self.prior * eye, (n_actions, *eye.shape)))
 
     def update(self, gradient: Any, state: Filter, weights: Any, rate: Float[Array, ""]) -> tuple[Any, Filter]:
-        """Raises: a gradient alone does not contain the observations."""
+        """Raises an error: a gradient does not contain the observations."""
         raise ValueError(
             "optimiser is KalmanLastLayer(...), which needs TD errors, not only gradients; expected an Adam(...) here. "
             "Use it in dqn, robust_dqn and soft_robust_dqn with a plain Network."

@@ -101,13 +101,13 @@ class LastLayer:
         return Head(layers, settings.optimiser.init(layers), gram, zeros, zeros)
 
     def acting(self, head: Head) -> Layers:
-        """The head's network."""
+        """Returns the weights of the head's network."""
         return head.layers
 
     def variances(
         self, settings: Settings, weights: Layers, obs: Float[Array, "n D"], phi: Float[Array, "n F"]
     ) -> Float[Array, "n A"]:
-        """w(s, .)."""
+        """w(s, .), the variances of all actions."""
         return head_values(self, weights, head_input(settings, self, obs, phi))
 
     def perturbed(

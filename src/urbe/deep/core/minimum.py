@@ -70,11 +70,11 @@ class Minimum:
         return jnp.where(weights.counts > 0.0, q, jnp.inf).min(axis=-1)
 
     def training_values(self, weights: MinimumWeights, obs: Float[Array, "B D"]) -> Float[Array, "B A"]:
-        """The same."""
+        """Q(s, .), the values of the features."""
         return self.values(weights, self.features(weights, obs))
 
     def sizes(self, weights: MinimumWeights) -> tuple[int, int]:
-        """Those of each network."""
+        """D and A, the same for each network."""
         return self.network.sizes(jax.tree.map(lambda leaf: leaf[0], weights.each))
 
 
@@ -84,5 +84,5 @@ def placed(stack: Any, place: Array, one: Any) -> Any:
 
 
 def at_place(stack: Any, place: Array) -> Any:
-    """One network's weights."""
+    """Returns the weights of the network at that place."""
     return jax.tree.map(lambda many: jax.lax.dynamic_index_in_dim(many, place, 0, keepdims=False), stack)

@@ -29,7 +29,7 @@ class QNetwork(Protocol):
         """Converts observations to inputs of the first layer."""
 
     def features(self, weights: Any, obs: Float[Array, "*B D"]) -> Float[Array, "*B F"]:
-        """phi(s)."""
+        """phi(s), the inputs of the last layer."""
 
     def values(self, weights: Any, phi: Float[Array, "*B F"]) -> Float[Array, "*B A"]:
         """Q(s, .)."""
@@ -107,7 +107,7 @@ class Network:
         return hidden(weights, self.inputs(obs))
 
     def values(self, weights: Layers, phi: Float[Array, "*B F"]) -> Float[Array, "*B A"]:
-        """The last layer."""
+        """Q(s, .), by the last layer."""
         return output(weights, phi)
 
     def training_values(self, weights: Layers, obs: Float[Array, "B D"]) -> Float[Array, "B A"]:
@@ -169,5 +169,5 @@ def output(layers: Layers, x: Array, dense: Dense = dense_rows) -> Array:
 
 
 def q_values(network: QNetwork, weights: Any, obs: Float[Array, "*B D"]) -> Float[Array, "*B A"]:
-    """Q(s, .)."""
+    """Q(s, .), the values of all actions."""
     return network.values(weights, network.features(weights, obs))

@@ -60,7 +60,7 @@ class Adam:
         checks.positive("offset", self.offset)
 
     def init(self, weights: Any) -> AdamMoments:
-        """Zero."""
+        """Returns moments of zero."""
         return AdamMoments(jax.tree.map(jnp.zeros_like, weights), jax.tree.map(jnp.zeros_like, weights), jnp.int32(0))
 
     def update(

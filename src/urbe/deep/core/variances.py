@@ -90,28 +90,28 @@ class NoVariance:
     """No uncertainty head: the agent explores only by epsilon."""
 
     def init(self, settings: Settings, key: jax.Array, obs_size: int, n_actions: int) -> None:
-        """Nothing."""
+        """Returns None: there is no head."""
 
     def acting(self, head: None) -> None:
-        """Nothing."""
+        """Returns None: there are no weights."""
 
     def variances(self, settings: Settings, weights: None, obs: Array, phi: Array) -> None:
-        """None."""
+        """Returns None: there are no variances."""
 
     def perturbed(
         self, settings: Settings, weights: None, noise: Array, obs: Array, phi: Array, q: Float[Array, "n A"]
     ) -> tuple[Float[Array, "n A"], Float[Array, "n A"]]:
-        """Q, and zero."""
+        """Returns q unchanged, and variances of zero."""
         return q, jnp.zeros_like(q)
 
     def learn(
         self, settings: Settings, head: None, visits: Visits, remembered: Remembered, step: Array
     ) -> tuple[None, Float64[Array, ""]]:
-        """Nothing, and zero."""
+        """Returns no head, and a loss of zero."""
         return None, jnp.float64(0.0)
 
     def track(self, head: None, action: Array, td: Array) -> None:
-        """Nothing."""
+        """Returns None: there is no head."""
 
     def refresh(self, settings: Settings, head: None, q: Any, replay: Replay, before: Array, step: Array) -> None:
-        """Nothing."""
+        """Returns None: there is no head."""

@@ -256,7 +256,7 @@ def is_last(simulator: Simulator, world: EpisodeState, arrival: Arrival) -> Arra
 def after(
     simulator: Simulator, schedule: Schedule, world: EpisodeState, arrival: Arrival, last: Array, now: Array
 ) -> EpisodeState:
-    """Where to act next: in a new episode after a last step. The next action is not yet chosen."""
+    """Returns the state in which to act next: of a new episode after a last step. The next action is not yet chosen."""
     plan = schedule.next(world.schedule, _key(world, _SCHEDULE, now + 1))
     first = restart(simulator, _key(world, _START, now + 1), schedule.params(plan), arrival.state)
     state, plan = jax.tree.map(partial(jnp.where, last), (first, plan), (arrival.state, world.schedule))

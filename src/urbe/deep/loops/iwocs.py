@@ -5,9 +5,9 @@
              pi  <- argmax_a min over the members trained so far of Q_k(s, a)
              k   <- the member under which pi returns least, in test episodes under all members
 
-Departures: a member that is the worst again is trained further, from its weights, where the paper stops, so that
-training can have any length; and every Q_k is used everywhere, where the paper leaves one out at states that its replay
-has not seen. The length of a round and the number of test episodes depend on the problem: they are fields.
+Departures: a member that is the worst again is trained further, from its weights, whereas the paper stops, so that
+training can have any length; and every Q_k is used everywhere, whereas the paper leaves one out at states that its
+replay has not seen. The length of a round and the number of test episodes depend on the problem: they are fields.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Meters(NamedTuple):
 
 
 def init_meters(members: int = 1) -> Meters:
-    """Nothing yet."""
+    """Returns empty sums."""
     decided = None if members == 1 else jnp.zeros(members, jnp.float64)
     return Meters(jnp.int32(0), jnp.int32(0), jnp.zeros(len(PER_UPDATE) + len(PER_STEP), jnp.float64), decided)
 
@@ -36,7 +36,7 @@ def restarted(meters: Meters) -> Meters:
 
 
 def add(meters: Meters, progress: Progress) -> Meters:
-    """Adds one call of `observe`."""
+    """Adds the progress of one call of `observe`."""
     of_updates = [getattr(progress, name) * progress.updates for name in PER_UPDATE]
     of_steps = [getattr(progress, name) for name in PER_STEP]
     new = jnp.stack([jnp.asarray(x, jnp.float64) for x in (*of_updates, *of_steps)])
@@ -56,7 +56,7 @@ def means(meters: Meters) -> dict[str, float]:
 
 
 def decided_by_member(meters: Meters) -> np.ndarray | None:
-    """`(K,)` targets since the last row that each member decided."""
+    """`(K,)` the number of targets that each member decided since the last row."""
     return None if meters.decided is None else np.array(meters.decided, np.float64)
 
 
@@ -70,7 +70,7 @@ class FinishedEpisodes(NamedTuple):
 
 
 def init_episodes(room: int) -> FinishedEpisodes:
-    """None yet."""
+    """Returns a buffer without finished episodes."""
     return FinishedEpisodes(
         jnp.zeros(room, jnp.int32), jnp.zeros(room, jnp.float32), jnp.zeros(room, jnp.int32), jnp.int32(0)
     )

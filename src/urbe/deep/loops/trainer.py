@@ -123,7 +123,7 @@ class FrozenTrainer:
             )
 
     def collect(self) -> TrainingRecord:
-        """An empty record."""
+        """Returns an empty record."""
         return TrainingRecord({}, {})
 
     def state(self) -> Any:

@@ -97,16 +97,16 @@ class FunctionMembers:
         self._places = list(range(count))
 
     def in_force(self, env: Env) -> int | None:
-        """The nominal member."""
+        """Returns the nominal member."""
         return self.nominal
 
     @property
     def outcomes(self) -> int:
-        """One each."""
+        """The number of outcomes of each member, 1."""
         return 1
 
     def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:
-        """Calls the function."""
+        """Returns the outcomes that the function computes."""
         parts = self.function(np.array(obs), action)
         found = []
         for name, part, shape in zip(
@@ -132,7 +132,7 @@ class FunctionMembers:
         return some
 
     def describe(self) -> dict[str, Any]:
-        """The function's name."""
+        """Describes the members by the name of the function."""
         name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
         return {"kind": "function", "function": name, "members": self._places}
 

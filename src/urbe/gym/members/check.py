@@ -15,7 +15,7 @@ from urbe.gym.rows import host_env
 def check_members(
     env: Env, members: Members, rng: np.random.Generator, *, steps: int = 256, tolerance: float = 0.0
 ) -> Float[np.ndarray, "K K"]:
-    """Tests that the nominal member does what the environment does, and that every two members differ.
+    """Tests that the nominal member behaves like the environment, and that every two members differ.
 
     First the environment and a copy with its parameters are stepped in parallel through whole episodes, including
     wrappers and resets, see `urbe.gym.members.nominal_check`; constructing a robust agent does this, too. Then every

@@ -1,4 +1,4 @@
-"""Check that the nominal member does what the environment does.
+"""Check that the nominal member behaves like the environment.
 
 Robust targets compare the outcomes under all members from one state of the environment. If a copy is not in that state,
 because an adapter omits a variable or a wrapper has a memory of its own, the targets are wrong without any other sign.
@@ -163,7 +163,7 @@ class _Alongside:
         self._found = self._sync_and_step(action)
 
     def compare(self, expected: _Step, where: str) -> None:
-        """Raises if the copy did not do what the environment did."""
+        """Raises if the copy did not behave like the environment."""
         wrong = _difference(self._found, expected, 0.0)
         if wrong is not None:
             raise ValueError(

@@ -135,7 +135,7 @@ def read_scenarios(path: Path, *, discount: float) -> tuple[MDP, FloatArray]:
 
 
 def write(mdp: MDP, path: Path) -> None:
-    """Writes a model, states and actions by their labels where they have any; see `urbe.write_mdp`."""
+    """Writes a model, states and actions by their labels if they have any; see `urbe.write_mdp`."""
     assemble.require_transitions(mdp, "a CSV file")
     s, a, t, p, r = assemble.entry_columns(mdp)
     names = [*_IDS, "probability", "reward"]
@@ -180,7 +180,7 @@ def _refuse_gap(table: TextTable, s: IntArray, t: IntArray) -> NoReturn:
     table.fail(
         int(np.argmax(where == last)),
         f"found state {last}, but state {gap} appears nowhere; expected the states 0, 1, 2, ... without gaps. "
-        "Where ids are names, take them as such with labels=True.",
+        "If ids are names, take them as such with labels=True.",
         column,
     )
 
@@ -236,7 +236,7 @@ def _ranked_outcomes(
 
 
 def _normal_outcomes(table: TextTable, s: IntArray, a: IntArray, k: IntArray, p: FloatArray) -> FloatArray:
-    """`p` with each outcome rescaled to one where it is further from one than rounding."""
+    """`p` with each outcome rescaled to one if its sum is further from one than rounding."""
     outcome = _groups(s, a, k)
     total, length = np.bincount(outcome, weights=p), np.bincount(outcome)
     wrong = ~(np.abs(total - 1.0) <= ROW_TOLERANCE)

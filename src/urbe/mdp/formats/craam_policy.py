@@ -54,7 +54,7 @@ def write_policy(path: Path, policy: ArrayLike, value: ArrayLike, labels: Labels
         `(S, A)` probabilities, zero throughout at terminal states, for `idstate,idaction,probability,value` with
         one line for each action of positive probability (at terminal states, action -1 of probability 1).
       value: `(S,)`.
-      labels: of the model; where it has any, the file has them in place of ids, and `end` in place of -1.
+      labels: of the model; if it has any, the file has them in place of ids, and `end` in place of -1.
     """
     v = checks.float_array("value", value, ndim=1)
     if np.ndim(policy) == 1:

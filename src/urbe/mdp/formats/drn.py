@@ -228,7 +228,7 @@ def _error(found: _Parsed, name: str, message: str) -> ModelFileError:
 
 
 def _actions(found: _Parsed, owner: IntArray, acts: BoolArray) -> tuple[IntArray, tuple[Any, ...] | None]:
-    """`(choices,)` ids, and labels where names are no numbers; positions within the state where a name comes twice.
+    """`(choices,)` ids, and labels if names are not numbers; positions within the state if a name occurs twice.
 
     The names of the loops of terminal states, where `acts` is False, are ignored.
     """

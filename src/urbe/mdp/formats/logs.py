@@ -197,7 +197,7 @@ def _advised(error: ModelFileError, ids: Sequence[str]) -> ModelFileError:
     if found is not None and found[1].lower() in MISSING:
         advice = DROP
     elif error.column in ids:
-        advice = " Where states and actions have names, take all values as names with labels=True."
+        advice = " If states and actions have names, take all values as names with labels=True."
     elif found is not None:
         advice = STANDS_FOR
     return ModelFileError(error.path, error.message + advice, error.line, error.column)

@@ -124,7 +124,7 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     """Writes a model to a file, atomically.
 
     Numbers are written so that they read back exactly; `read_mdp` says what each format cannot hold. CSV files have
-    labels in place of ids where the model has labels; read back, states are then in the order of their labels, and
+    labels in place of ids if the model has labels; read back, states are then in the order of their labels, and
     labels that are numbers need `read_mdp(path, labels=True)`. A CSV file mentions terminal states that no transition
     leads to as successors of probability zero. A PRISM file cannot hold an initial distribution that is not uniform
     over some states, and PRISM itself rejects intervals that start at 0. A DRN file cannot hold such a distribution
@@ -153,6 +153,6 @@ def _format(path: str | os.PathLike[str], format: str | None) -> str:
     if suffix not in SUFFIXES:
         raise ValueError(
             f"{os.fspath(path)} ends in {suffix!r}, expected one of {', '.join(SUFFIXES)}; "
-            f"or say format= one of {', '.join(map(repr, FORMATS))}."
+            f"or give format= one of {', '.join(map(repr, FORMATS))}."
         )
     return SUFFIXES[suffix]

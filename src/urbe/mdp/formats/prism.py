@@ -169,7 +169,7 @@ def _explain(ids: tuple[str, ...], interval: bool) -> Explain:
 
 
 def _actions(s: IntArray, choice: IntArray, named: IntArray | None, first: IntArray, row: IntArray) -> IntArray:
-    """The numbers in the names where they tell the choices of each state apart, otherwise the choices."""
+    """The numbers in the names if they distinguish the choices of each state, otherwise the choices."""
     if named is None or (named != named[first][row]).any():
         return choice
     apart = len(np.unique(pair_keys(s[first], named[first]))) == len(first)

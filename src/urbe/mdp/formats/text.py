@@ -246,7 +246,7 @@ def _has_content(line: str) -> bool:
 
 
 def text_size(path: Path) -> int:
-    """Bytes of the text, up to 4 GiB where it is compressed."""
+    """Bytes of the text, up to 4 GiB if it is compressed."""
     with open(path, "rb") as file:
         if file.read(2) != _GZIP:
             return os.path.getsize(path)

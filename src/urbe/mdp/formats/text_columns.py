@@ -54,7 +54,7 @@ class TextColumns:
     separator: str
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """`(N,)` numbers, or objects where some values are texts."""
+        """`(N,)` numbers, or objects if some values are texts."""
         return typed(self._fields(name), self.separator, name)
 
     def labels_in(self, name: str) -> np.ndarray:
@@ -165,12 +165,12 @@ def typed(fields: Sequence[str], separator: str = ",", name: str = "column") -> 
 
 
 def _with_decimal_points(fields: list[str], separator: str, name: str) -> list[str]:
-    """The fields, numbers in them with a decimal point and no other mark, where the column shows what its marks mean.
+    """Returns the fields with a decimal point and no other mark in numbers, if the column shows which mark is which.
 
-    A mark is decimal where it is the last of two kinds, or other than three digits follow it. One that comes twice, or
-    before the other kind, is between thousands. One with three digits behind it is what it is elsewhere in the column;
-    where nothing tells, it is decimal; where both kinds are, it is refused. Where fields are separated by commas, a
-    comma is never decimal.
+    A mark is decimal if it is the last of two kinds, or if the number of digits after it is not three. A mark that
+    occurs twice, or before the other kind, separates thousands. A mark before three digits has the meaning that it has
+    elsewhere in the column; without evidence it is decimal, and with contradictory evidence it is an error. If fields
+    are separated by commas, a comma is never decimal.
     """
     decimal = {mark for field in fields for mark in ",." if _is_decimal(field, mark)}
     if not decimal and not any("." in field for field in fields):

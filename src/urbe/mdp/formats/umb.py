@@ -44,7 +44,7 @@ def read(path: Path, *, discount: float) -> MDP:
     if found.time != ats.TimeType.DISCRETE or found.num_players > 1 or found.has_observations:
         kind = f"time {found.time.value}, {found.num_players} players"
         raise ModelFileError(path, f"holds a model of {kind}, expected an MDP or a Markov chain in discrete time.")
-    marks = content.annotations or {}  # of several annotations, `found` has the last alone
+    marks = content.annotations or {}  # of several annotations, `found` has only the last
     choices = list(found.choices)
     state = np.array([choice.state for choice in choices], dtype=np.int64)
     action, names = _actions(found, choices, state)

@@ -49,11 +49,11 @@ def deep_sea(depth: int = 10, *, seed: int | np.random.Generator | None = None, 
 
 
 def chain(n_states: int = 5, slip: float = 0.2, *, discount: float = 0.99) -> MDP:
-    """The chain of [Dearden1998]: go on without a reward until the end pays, or go back for a small reward.
+    """The chain of [Dearden1998]: move without a reward until the end pays, or go back for a small reward.
 
-    Action 0 goes on to the next state and pays 0; in the last state it stays and pays 10. Action 1 goes back to state 0
-    and pays 2. With probability `slip` the other action is carried out. Always going on is optimal for the defaults and
-    earns 10 (1 - slip)^n_states + 2 slip = 3.6768 a step in the long run.
+    Action 0 moves to the next state and pays 0; in the last state it stays and pays 10. Action 1 goes back to state 0
+    and pays 2. With probability `slip` the other action is carried out. Always moving is optimal for the defaults and
+    earns 10 (1 - slip)^n_states + 2 slip = 3.6768 per step in the long run.
 
     Args:
       n_states: length, at least 2.

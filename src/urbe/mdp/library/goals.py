@@ -214,7 +214,7 @@ def seven_states(success: float, reading: Reading = "direct", *, discount: float
     Departure: the paper draws dashed edges 2 -> 4 -> 5 -> 6 without saying when they are taken. In the "direct" reading
     a failure leads to state 6 at once, so that every gamble succeeds with probability `success`; in the "chain" reading
     it leads along the dashed edges, so that the gambles succeed with 1 - (1 - p)^3, 1 - (1 - p)^2 and p. Episodes end
-    on reaching states 1, 3 and 6, where the paper goes back to state 0.
+    on reaching states 1, 3 and 6, whereas the paper goes back to state 0.
 
     Args:
       success: p, in [0, 1].

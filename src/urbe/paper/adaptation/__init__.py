@@ -68,10 +68,10 @@ YARDSTICKS = (ORACLE, IDEAL)
 """Benchmarks that agents are measured by, but not compared with."""
 
 LEARNERS = (LEARNING, LEARNING_BELIEF)
-"""Agents that keep on learning while they are deployed. They take long, and live in few worlds only."""
+"""Agents that keep on learning while they are deployed. They are slow, so they are deployed in few worlds."""
 
 LEARNERS_WORLDS = ("schedule", "slow schedule", "stationary 0.005", "nominal")
-"""These worlds."""
+"""The worlds in which they are deployed."""
 
 DRAWN = ("drawn prior 1", "drawn prior 2", "drawn prior 3", "drawn prior 4")
 """Worlds whose schedules are drawn from random priors that were held out from every choice."""
@@ -79,7 +79,7 @@ DRAWN = ("drawn prior 1", "drawn prior 2", "drawn prior 3", "drawn prior 4")
 LIVES: dict[Scale, int] = {"quick": 16, "medium": 128, "paper": 128}
 
 FEW = 4
-"""Lives of agents that keep on learning, which play one life after the other."""
+"""Number of lives of agents that keep on learning, which play one life after the other."""
 
 SEEDS: dict[Scale, int] = {"quick": 5, "medium": 10, "paper": 10}
 """Training seeds, from 0. Settings were chosen on seeds from 100 on."""
@@ -195,7 +195,7 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
-    summary="Can an agent that keeps a belief about its world adapt to changes without further training?",
+    summary="Can an agent with a belief about its environment adapt to changes without further training?",
     highlight=highlighted_by(f"{__name__}.front"),
     agents=tuple(NAMES),
     choose=choose,

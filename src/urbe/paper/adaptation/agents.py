@@ -146,4 +146,5 @@ _OF_DQN_FAMILY: dict[str, Callable[[Domain, int, deep.Settings], deep.DQNAgent]]
         world.simulator, world.members, seed=seed, settings=settings
     ),
 }
-"""The oracle among them is deployed in a mirrored domain, where it need not know which way the motor turns."""
+"""How agents of the DQN family are made. The oracle among them is for mirrored domains: there it need not know which
+way the motor turns."""

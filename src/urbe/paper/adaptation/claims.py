@@ -35,6 +35,7 @@ from urbe.paper.adaptation.results import (
 from urbe.paper.results import Results
 from urbe.report.claims import judge
 from urbe.report.content import Verdict
+from urbe.report.numbers import percent
 from urbe.statistics.verdicts import ExactNumber, Mean, Quantity, Question, Test
 from urbe.types import FloatArray
 
@@ -54,7 +55,7 @@ NEARLY = 0.03
 """Tolerance relative to nominal DQN without changes, as a share."""
 
 NEGLIGIBLE = {LENGTH: 2.0, PENDULUM: 1.0}
-"""Tolerance relative to domain randomisation where one policy may suit all members: one step in a hundred."""
+"""Tolerance relative to domain randomisation if one policy may suit all members: one step in a hundred."""
 
 AGAIN = 0.1
 """Tolerance relative to the oracle at the end of a phase, as a share of the range between agents."""
@@ -67,7 +68,7 @@ DOMAINS = (ROVER, EVEN, STATES, GAIN, LENGTH, ACROBOT, CAR, PENDULUM)
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """Returns all verdicts, on the available domains."""
+    """Returns the verdicts on all claims, for the domains in the results."""
     parts = {domain: part for domain in DOMAINS if (part := results.where(domain=domain))}
     found = [*_shares(parts), *_gain(parts), *_lengths(parts), *_nominal(parts), *_restated(parts), *_learning(parts)]
     return [*found, *_regrets(parts)]
@@ -99,25 +100,25 @@ def _shares(parts: dict[str, Results]) -> Iterable[Verdict]:
     }
     if shares:
         kept = [
-            Test([Question("The share", Mean(share), SHARES[world])], reading=f"{world}, {SHARES[world]:.0%}")
+            Test([Question("The share", Mean(share), SHARES[world])], reading=f"{world}, {percent(SHARES[world])}")
             for world, share in shares.items()
         ]
         yield from judge("The belief agent keeps the required share of the oracle's advantage over waiting.", kept)
         close = [
             Test(
-                [Question("The tolerated minus the largest distance of these seeds",
+                [Question("The tolerated distance minus the largest one of these seeds",
                           ExactNumber(SPREAD - float(np.abs(share - np.median(share)).max())))],
                 reading=world,
             )
             for world, share in shares.items()
         ]  # fmt: skip
-        yield from judge(f"Every training seed's share is within {SPREAD:.0%} of the median.", close)
+        yield from judge(f"Every training seed's share is within {percent(SPREAD)} of the median.", close)
     if ROVER in parts and _has(parts[ROVER], BELIEF, NOMINAL, ROBUST):
         part = parts[ROVER]
         earned = [returns(part, agent, ADVERSE).mean() for agent in agents_of(part)]
         least = WAITING - TOLERATED * (max(earned) - min(earned))
         question = Question("Its return", Mean(returns(part, BELIEF, ADVERSE)), least)
-        yield from judge("Where waiting is best, the belief agent loses little against it.", [Test([question])])
+        yield from judge("If waiting is best, the belief agent loses little compared with it.", [Test([question])])
 
 
 def _gain(parts: dict[str, Results]) -> Iterable[Verdict]:
@@ -150,7 +151,7 @@ def _lengths(parts: dict[str, Results]) -> Iterable[Verdict]:
     ]  # fmt: skip
     if tests:
         yield from judge(
-            "Where one policy may suit all members, the belief agent is not below domain randomisation.", tests
+            "If one policy may suit all members, the belief agent earns no less than domain randomisation.", tests
         )
 
 
@@ -162,7 +163,7 @@ def _nominal(parts: dict[str, Results]) -> Iterable[Verdict]:
             difference = _difference(parts[domain], BELIEF, NOMINAL, world)
             tests.append(Test([Question("The difference from DQN", difference, -allowed)], reading=domain))
     if tests:
-        yield from judge(f"With nominal parameters the belief agent is within {NEARLY:.0%} of nominal DQN.", tests)
+        yield from judge(f"With nominal parameters the belief agent is within {percent(NEARLY)} of nominal DQN.", tests)
 
 
 def _restated(parts: dict[str, Results]) -> Iterable[Verdict]:
@@ -175,12 +176,12 @@ def _restated(parts: dict[str, Results]) -> Iterable[Verdict]:
             if (where := world(domain)) is not None and where in worlds_of(part) and _has(part, BELIEF, other)
         ]
 
-    if bold := compared(ROBUST, AT_REST.get, "The difference where nothing changes"):
+    if bold := compared(ROBUST, AT_REST.get, "The difference if nothing changes"):
         yield from judge("The belief agent is less conservative than the robust agent.", bold)
     if calm := compared(NOMINAL, lambda _: "schedule", "The difference under the schedule"):
         yield from judge(
-            "The belief agent is less sensitive to change than the nominal agent (on Mars Rover also what DQN-UBE "
-            "converges to).",
+            "The belief agent is less sensitive to change than the nominal agent (to which DQN-UBE, too, converges on "
+            "Mars Rover).",
             calm,
         )
     faster, again = [], []
@@ -199,7 +200,7 @@ def _restated(parts: dict[str, Results]) -> Iterable[Verdict]:
 
 
 def _learning(parts: dict[str, Results]) -> Iterable[Verdict]:
-    """What gradient steps in deployment change, on the domains with agents that take them."""
+    """The effect of gradient steps in deployment, on the domains with agents that take them."""
     there = {domain: part for domain, part in parts.items() if _has(part, BELIEF, ORACLE, LEARNING)}
     if not there:
         return
@@ -236,7 +237,7 @@ def _late(results: Results, domain: str, of: str = BELIEF) -> Iterable[Question]
     for at, earned in enumerate(of_phases(results, of, "schedule", "late")):
         above = earned - (most[at] - AGAIN * width[at])
         quantity = ExactNumber(float(above.mean())) if domain == STATES else Mean(above)
-        yield Question(f"Phase {at + 1}: its return above the least that counts", quantity)
+        yield Question(f"Phase {at + 1}: its return minus the required one", quantity)
 
 
 def _regrets(parts: dict[str, Results]) -> Iterable[Verdict]:
@@ -251,7 +252,7 @@ def _regrets(parts: dict[str, Results]) -> Iterable[Verdict]:
         with_unit = np.isfinite(np.concatenate(list(found.values()))).all(axis=0)
         largest = {agent: shares[:, with_unit].max(axis=1) for agent, shares in found.items()}
         mean = {agent: shares[:, with_unit].mean(axis=1) for agent, shares in found.items()}
-        reading = f"{domain}, {with_unit.sum()} worlds"
+        reading = f"{domain}, {with_unit.sum()} environments"
         margins = {other: largest[other] / 3.0 for other in (NOMINAL, ROBUST)}
         others = [agent for agent in found if agent != BELIEF]
         for tests, name, of in (
@@ -268,7 +269,7 @@ def _regrets(parts: dict[str, Results]) -> Iterable[Verdict]:
             )
     for claim, tests in (
         (
-            "Over all worlds, the belief agent's largest regret is at most a third of the nominal and the robust "
+            "Over all environments, the belief agent's largest regret is at most a third of the nominal and the robust "
             "agent's.",
             thirds,
         ),

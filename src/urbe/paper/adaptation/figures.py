@@ -12,6 +12,7 @@ from urbe.paper.adaptation import (
     CAR,
     EVEN,
     GAIN,
+    LEARNERS,
     LENGTH,
     LEVEL,
     ORACLE,
@@ -29,7 +30,7 @@ from urbe.report.content import Exhibit, Section, Table
 from urbe.report.dots import ROW, draw_dots, rows_of
 from urbe.report.figures import Figure, name_ends, panels, styled
 from urbe.report.maps import draw_shares
-from urbe.report.numbers import interval_text, number
+from urbe.report.numbers import interval_text, number, percent
 from urbe.statistics.estimates import ConfidenceInterval, mean_interval
 from urbe.types import FloatArray
 
@@ -55,10 +56,10 @@ PARAMETERS = {
 
 
 def sections(results: Results) -> list[Section]:
-    """The verdicts, then a section for each domain."""
+    """The verdicts, a section for each domain, and how settings were chosen."""
     with styled():
         parts = [(domain, results.where(domain=domain)) for domain in TITLES]
-        return [_opening(results), *(_domain(domain, part) for domain, part in parts if part)]
+        return [_opening(results), *(_domain(domain, part) for domain, part in parts if part), _choices(results)]
 
 
 def _opening(results: Results) -> Section:
@@ -67,49 +68,74 @@ def _opening(results: Results) -> Section:
         "The paper promises an uncertainty set that adapts to new observations, but its deep agent keeps the set "
         "fixed. The belief agent adapts: it maintains an exact belief over the members of the set, its Q-values are "
         "functions of state and belief, and the belief survives the end of an episode. Here every agent is trained "
-        "once and then deployed under changing dynamics, without gradient steps unless its name says so.",
+        "once and then deployed in environments with changing dynamics, without gradient steps unless its name says "
+        "so.",
         "The oracle knows the parameters of every episode; if a motor may be reversed, it is the nominal agent with "
         "reversed actions. On Mars Rover the nominal, robust and soft-robust policies, domain randomisation without a "
         "memory, and Thompson sampling are planned exactly, as the limits of deep agents of these kinds. In the seven "
         "states the belief agent is planned exactly, too, and URBE over models is the tabular agent with the same "
         "belief. Thompson acts for an episode as if a member drawn from the belief were true; the cautious belief uses "
-        f"the lowest {LEVEL:.0%} of the values in every step; the pessimistic prior gives less weight to members for "
-        "which travelling pays. All agents with a belief assume the same prior and hazard in every world, right or "
-        "wrong.",
-        "Settings were chosen on training seeds from 100 on. On Mars Rover, prior and hazard of the belief were chosen "
-        "by exact plans, without training, on random schedules that are not evaluated here. An unknown hazard of "
-        f"{' or '.join(f'{hazard:g}' for hazard in CHOSEN.switching.hazards)} per episode, and a prior of "
-        f"{CHOSEN.benign:g} for members for which travelling pays, lost least of the "
-        f"{len((*HAZARDS, *UNKNOWN)) * len(BENIGN)} candidates (python -m urbe.paper.adaptation.tuning prints all). "
-        "The averaging of weights and the gap between actions (zero) were chosen in a few trials with one tuning seed, "
-        "with the returns under the fixed schedules known; the chosen trial is also the one whose value under the "
-        "prior is closest to the planned one. Its agents train for four million steps: after results with one million "
-        "were known, the number was chosen on tuning seeds and the tuning schedules. On CartPole, the share of "
-        "training with gains between members and the limit of the surprise were chosen with results for gains between "
-        "and outside the members known, including those of this chapter. "
-        "InvertedPendulum runs in MuJoCo, which is slow, so its agents train for fewer steps; the range of its "
-        "parameters, and lives and averaging of its belief agent, were chosen in a few trials with one tuning seed and "
-        "the returns under the fixed schedule known.",
+        f"the lowest {percent(LEVEL)} of the values in every step; the pessimistic prior gives less weight to members "
+        "for which travelling pays. All agents with a belief assume the same prior and hazard in every environment, "
+        "right or wrong.",
         "The planned belief follows the exact plan under the belief of the belief agent: its distance to the oracle is "
         "the price of not knowing the parameters, and the distance of the learned agent to it is the price of "
-        "learning. It and Thompson decide once per episode on Mars Rover, and play each life several times with "
-        "independent random numbers.",
-        "Two agents keep on learning while they are deployed, from their own observations, with weights of their own "
-        "in each life: nominal DQN, with a small replay that begins empty and a twentieth of random actions, and the "
-        "belief agent, with a gradient step after every 32 steps on the targets of its training. Replay and rates were "
-        "chosen in a few trials with one tuning seed and the returns under the fixed schedules known. They live in few "
-        "worlds, and regrets leave them out.",
+        "learning.",
         "Relative regret is the shortfall of an agent from the oracle, relative to the range between the best and the "
-        "worst agent of that world; it is also defined where waiting is best. The largest value is taken over the "
-        "worlds for each training seed and then averaged, so it is never smaller than that of the mean returns.",
-        "Worlds with a drawn prior change at random times; ranges and hazards of their priors were drawn from a stream "
-        "of random numbers that no choice had used. Poles of changing length, Acrobot and MountainCar have the "
-        "settings of the actuator, except for the length of traces, of random actions and of the horizon between "
-        "episodes; they are not part of the quick scale.",
+        "worst agent in that environment; it is also defined if waiting is best. The largest value is taken over the "
+        "environments for each training seed and then averaged, so it is never smaller than that of the mean returns.",
     )
     lives = "the same lives for every agent, and the same random numbers for all that are deployed in the simulator"
     facts = (("Replicates", f"{seeds} training seed{'s' * (seeds > 1)} of the belief agent, {lives}"),)
     return Section("Verdicts", text, verdicts=tuple(verdicts(results)), facts=facts)
+
+
+def _choices(results: Results) -> Section:
+    """How settings were chosen, for the domains and agents in the results."""
+    domains, agents = results.unique("domain"), results.unique("agent")
+    text = [
+        "Settings were chosen on training seeds from 100 on. Environments with a drawn prior change at random times; "
+        "ranges and hazards of their priors were drawn from a stream of random numbers that no choice had used.",
+    ]
+    if ROVER in domains:
+        text.append(
+            "On Mars Rover, prior and hazard of the belief were chosen by exact plans, without training, on random "
+            "schedules that are not evaluated here. An unknown hazard of "
+            f"{' or '.join(f'{hazard:g}' for hazard in CHOSEN.switching.hazards)} per episode, and a prior of "
+            f"{CHOSEN.benign:g} for members for which travelling pays, lost least of the "
+            f"{len((*HAZARDS, *UNKNOWN)) * len(BENIGN)} candidates (python -m urbe.paper.adaptation.tuning prints "
+            "all). The averaging of weights and the gap between actions (zero) were chosen in a few trials with one "
+            "tuning seed, with the returns under the fixed schedules known; the chosen trial is also the one whose "
+            "value under the prior is closest to the planned one. Agents train for four million steps: after results "
+            "with one million were known, the number was chosen on tuning seeds and tuning schedules. The planned "
+            "belief and Thompson decide once per episode, and play each life several times with independent random "
+            "numbers."
+        )
+    if GAIN in domains:
+        text.append(
+            "On CartPole, the share of training with gains between members and the limit of the surprise were chosen "
+            "with results for gains between and outside the members known, including those of this chapter."
+        )
+    if {LENGTH, ACROBOT, CAR} & set(domains):
+        text.append(
+            "Poles of changing length, Acrobot and MountainCar have the settings of the actuator, except for the "
+            "length of traces, of random actions and of the horizon between episodes."
+        )
+    if PENDULUM in domains:
+        text.append(
+            "InvertedPendulum runs in MuJoCo, which is slow, so its agents train for fewer steps; the range of its "
+            "parameters, and lives and averaging of its belief agent, were chosen in a few trials with one tuning seed "
+            "and the returns under the fixed schedule known."
+        )
+    if set(LEARNERS) & set(agents):
+        text.append(
+            "Two agents keep on learning while they are deployed, from their own observations, with separate weights "
+            "in each life: nominal DQN, with a small replay that begins empty and a twentieth of random actions, and "
+            "the belief agent, with a gradient step after every 32 steps on the targets of its training. Replay and "
+            "rates were chosen in a few trials with one tuning seed and the returns under the fixed schedules known. "
+            "They are deployed in few environments, and regrets leave them out."
+        )
+    return Section("How settings were chosen", tuple(text), appendix=True)
 
 
 def _domain(domain: str, results: Results) -> Section:
@@ -122,16 +148,16 @@ def _domain(domain: str, results: Results) -> Section:
                 _life(domain, life),
                 f"Belief of one life over the members, episode by episode, and the return of each episode; {domain}.",
                 "One life of the belief agent, first training seed. Above, its belief over the members after every "
-                "episode (stronger colours mean more) and the true parameter; dashed lines mark changes. Below, its "
-                "returns.",
+                "episode (stronger colours mean higher probabilities) and the true parameter; dashed lines mark "
+                "changes. Below, its returns.",
             )
         )
     exhibits.append(
         Exhibit(
             f"worlds-{_file(domain)}",
             _worlds(results),
-            f"Mean return of every agent in every world, with intervals over training seeds; {domain}.",
-            "Mean return of an episode in each world, with 95 % intervals if there are several training seeds.",
+            f"Mean return of every agent in every environment, with intervals over training seeds; {domain}.",
+            "Mean return of an episode in each environment, with 95 % intervals if there are several training seeds.",
         )
     )
     return Section(TITLES[domain], (), tuple(exhibits), (_returns(results), *_regrets(results)))
@@ -187,11 +213,11 @@ def _interval(results: Results, agent: str, world: str) -> ConfidenceInterval | 
 def _returns(results: Results) -> Table:
     agents = results.unique("agent")
     rows = tuple((world, *(_text(results, agent, world) for agent in agents)) for world in worlds_of(results))
-    return Table("Mean return of an episode", ("world", *agents), rows)
+    return Table("Mean return of an episode", ("environment", *agents), rows)
 
 
 def _text(results: Results, agent: str, world: str) -> str:
-    """The mean, with its interval where there are several training seeds."""
+    """The mean, with its interval if there are several training seeds."""
     found = _interval(results, agent, world)
     if found is None:
         return ""
@@ -216,10 +242,10 @@ def _regrets(results: Results) -> tuple[Table, ...]:
         )
         for agent, shares in sorted(found.items(), key=lambda item: float(item[1].max()))
     )
-    return (Table("Relative regret in every world, sorted by the largest", head, rows),)
+    return (Table("Relative regret in every environment, sorted by the largest", head, rows),)
 
 
 def _of_seeds(shares: FloatArray, over: Callable[..., FloatArray], value: float) -> str:
-    """The largest or the mean regret, with its interval over training seeds where there are several."""
+    """The largest or the mean regret, with its interval if there are several training seeds."""
     each = over(shares, axis=1)
     return interval_text(mean_interval(each), 2) if len(each) > 1 else f"{value:.2f}"

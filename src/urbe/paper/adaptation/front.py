@@ -49,10 +49,10 @@ def highlight(results: Results) -> Highlight | None:
             f"{most} episode{'s' * (most > 1)}, without further training."
         )
     caption = (
-        f"Mars Rover, one life of the belief agent: above, its belief over the failure probability after every episode "
-        f"(stronger colours mean more) and the true one; below, its returns, with the mean of the last {AVERAGED} "
-        "episodes. Dashed lines mark changes. A change is noticed when the expected failure probability is nearer to "
-        "the new value than to the old one."
+        "Mars Rover, one life of the belief agent: above, its belief over the failure probability after every episode "
+        "(stronger colours mean higher probabilities) and the true one; below, its returns, with the mean of the last "
+        f"{AVERAGED} episodes. Dashed lines mark changes. A change is noticed when the expected failure probability is "
+        "nearer to the new value than to the old one."
     )
     return Highlight(message, Exhibit("front", figure, caption, caption))
 

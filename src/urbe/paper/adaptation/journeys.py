@@ -26,7 +26,8 @@ from urbe.types import BoolArray, FloatArray, IntArray
 
 SWEEPS = 250
 STILL = 1e-4
-"""Sweeps end after this many, or when values change by less than STILL, within STILL / (1 - boundary) of the limit."""
+"""Largest number of sweeps. They stop earlier if values change by less than STILL; then they are within
+STILL / (1 - boundary) of the limit."""
 
 POINTS = 250
 """Number of beliefs at which plans are improved, in addition to certainties and the prior."""
@@ -51,7 +52,7 @@ class Journeys:
 
     @property
     def waiting(self) -> float:
-        """What a wait earns."""
+        """The return of waiting for a whole episode."""
         return self.time_limit * self.step_reward
 
     def travelling(self, failure: FloatArray) -> FloatArray:
@@ -90,7 +91,7 @@ class JourneyPlan(NamedTuple):
     value: float
 
     def travels(self, belief: FloatArray, start: IntArray, u: FloatArray) -> BoolArray:
-        """A `Decision`."""
+        """Decides as the plan does; see `Decision`."""
         values = np.stack([(belief @ each.T).max(axis=1) for each in self.travel], axis=1)
         chosen: BoolArray = values[np.arange(len(start)), start] > (belief @ self.wait.T).max(axis=1)
         return chosen
@@ -117,9 +118,9 @@ def plan(
     points = _points(journeys, failures, switching, seed)
     arrived = chain.jumped(points[:, None] * likelihood).reshape(-1, len(p))
     waited = chain.jumped(points)
-    values = np.full((1, len(p)), journeys.waiting / (1.0 - boundary))  # of waiting for ever
+    values = np.full((1, len(p)), journeys.waiting / (1.0 - boundary))  # the value of waiting forever
     for _ in range(SWEEPS):
-        before = chain.expected(values)  # of a belief that has yet to jump
+        before = chain.expected(values)  # the value of a belief before it jumps
         wait = journeys.waiting + boundary * before[(waited @ values.T).argmax(axis=1)]
         after = before[(arrived @ values.T).argmax(axis=1)].reshape(len(points), *likelihood.shape) * likelihood
         failed = np.cumsum(after[:, : len(moves)], axis=1)

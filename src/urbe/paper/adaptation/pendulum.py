@@ -26,7 +26,7 @@ from urbe.simulators.base import Key, Outcomes
 from urbe.simulators.limits import Number
 
 FORCES = (-3.0, -0.7, 0.0, 0.7, 3.0)
-"""What the actions give to the actuator."""
+"""The control of the actuator for each action."""
 
 LEAN = 0.2
 """Beyond this angle, in radians, the pole has fallen."""
@@ -50,19 +50,19 @@ class Pendulum:
 
     @property
     def n_actions(self) -> int:
-        """One for each of `FORCES`."""
+        """The number of actions, one for each of `FORCES`."""
         return len(FORCES)
 
     def nominal(self) -> PendulumParams:
-        """Gymnasium's own."""
+        """The parameters of Gymnasium's environment."""
         return PendulumParams(*map(jnp.float32, PendulumParams()))
 
     def start(self, key: Key, params: PendulumParams) -> Float[Array, " 4"]:
-        """Almost upright and at rest."""
+        """Draws a state that is almost upright and at rest."""
         return jax.random.uniform(key, (4,), jnp.float32, -NOISE, NOISE)
 
     def outcomes(self, state: Float[Array, " 4"], action: Int[Array, ""], params: PendulumParams) -> Outcomes:
-        """The only outcome, computed by MuJoCo."""
+        """Returns the only outcome, computed by MuJoCo."""
         row = jnp.stack([*state, jnp.asarray(FORCES, jnp.float32)[action], *map(jnp.float32, params)])
         shape: Any = jax.ShapeDtypeStruct
         reached = jax.pure_callback(_steps, shape((4,), np.float32), row, vmap_method="broadcast_all")
@@ -71,11 +71,11 @@ class Pendulum:
         return Outcomes(jnp.ones(1, jnp.float32), reached[None], reward[None], ended[None])
 
     def observe(self, state: Float[Array, " 4"]) -> Float[Array, " 4"]:
-        """The state."""
+        """Returns the state, which is observed completely."""
         return state
 
     def state_of(self, obs: Float[Array, " 4"]) -> Float[Array, " 4"]:
-        """The observation."""
+        """Returns the observation, which is the state."""
         return obs
 
     def check_params(self, params: Mapping[str, float]) -> None:

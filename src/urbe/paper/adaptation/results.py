@@ -24,7 +24,7 @@ def of_phases(results: Results, agent: str, world: str, metric: str) -> FloatArr
 
 
 def agents_of(results: Results) -> list[str]:
-    """The agents in the results without yardsticks, and without those that live in few worlds."""
+    """The agents in the results, without yardsticks and agents that are deployed in few worlds."""
     return [agent for agent in results.unique("agent") if agent not in (*YARDSTICKS, *LEARNERS)]
 
 

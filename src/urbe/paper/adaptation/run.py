@@ -39,7 +39,7 @@ WORLD_SEED = 880001
 
 
 REPEATS = 16
-"""Repetitions of each life for agents that decide exactly: cheap, and with random numbers of their own."""
+"""Number of repetitions of each life for agents that decide exactly: cheap, each with new random numbers."""
 
 
 def run(cell: AdaptationCell, _: Path) -> list[Row]:
@@ -65,7 +65,7 @@ def _deployed(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
     for k, name, world in _worlds(cell, domain):
         held = paths(world, cell.lives)
         if cell.agent == ORACLE:
-            assert domain.mirrored  # it reverses its actions where the motor is reversed: to it all motors are alike
+            assert domain.mirrored  # it reverses its actions if the motor is reversed, so all motors are equal for it
             held = jax.tree.map(jnp.abs, held)
         found = deploy_lives(
             policy,
@@ -190,7 +190,7 @@ def _measured(cell: AdaptationCell, name: str, world: World, returns: FloatArray
 
 
 def _one_life(cell: AdaptationCell, name: str, domain: Domain, found: Any) -> Iterator[Row]:
-    """The first life in detail."""
+    """Rows that describe the first life in detail."""
     held = found.params._asdict()[domain.parameter[0]][0] / domain.unit
     for at, (value, parameter) in enumerate(zip(found.episode_return[0].tolist(), held.tolist(), strict=True)):
         yield _row(cell, name, "episode", value, at)

@@ -32,6 +32,7 @@ from urbe.report.content import Exhibit, Section
 from urbe.report.curves import draw_bands, mark_changes
 from urbe.report.figures import panels, styled
 from urbe.report.maps import draw_cloud
+from urbe.report.numbers import percent
 from urbe.report.style import ACTIONS, INK
 
 BROKEN = "The axis of returns need not begin at 0; the highest return is 200."
@@ -257,7 +258,7 @@ def states_section(found: Results, acting: str) -> Section:
     noisy = acting == "noisy"
     text = (
         f"The paper's Fig. 6 a and b: positions and angles in 200 test episodes with the nominal pole, {NOMINAL:g}. "
-        f"The span is the area of the fewest cells (0.05 m by a quarter of a degree) that hold {SHARE:.0%} of the "
+        f"The span is the area of the fewest cells (0.05 m by a quarter of a degree) that hold {percent(SHARE)} of the "
         "states, in metres times degrees.",
     )
     return Section(

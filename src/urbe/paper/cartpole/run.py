@@ -70,7 +70,7 @@ def trained(agent: DQNAgent, folder: Path, cell: CartPoleCell, begun: int) -> DQ
     Args:
       agent: the agent after `begun` steps.
       folder: folder of the run, within that of the cell.
-      cell: the cell, which says how long to train.
+      cell: the cell, with the number of steps.
       begun: 0 for the training at the nominal pole.
     """
     wanted = cell.after if begun else cell.training

@@ -19,6 +19,7 @@ from urbe.paper.mars_rover.results import (
 from urbe.paper.results import Results, common_seeds
 from urbe.report.claims import judge
 from urbe.report.content import Verdict
+from urbe.report.numbers import percent
 from urbe.statistics.verdicts import PROBABILITY, Mean, Question, Test
 from urbe.types import FloatArray
 
@@ -31,13 +32,13 @@ BELOW, ABOVE = 0.1, 0.3
 SETS, BOTH = (WIDE, SMALL), ("greedy", "noisy")
 
 RULES = (
-    f"Robust DQN never reaches the goal if it does so in less than {NEVER:.0%} of episodes; its return is stable if "
-    f"it falls by less than {NEVER:.0%} of the distance between waiting for 200 steps and the exact optimum. DQN and "
-    f"DQN-UBE perform well if they return more than {GOOD:.0%} of the optimum. The return of DQN-URBE is high if it is "
-    "above the midpoint between waiting and the optimum. Sensitivity is the return at 0.005 minus the mean return over "
-    f"the probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; the premise of claims about it is that the "
-    "return of DQN-URBE is high at 0.005, since a policy that waits is trivially insensitive. Curves cross near 0.2 if "
-    f"the first is above the second at {BELOW:g} and below it at {ABOVE:g}."
+    f"Robust DQN never reaches the goal if it does so in less than {percent(NEVER)} of episodes; its return is stable "
+    f"if it falls by less than {percent(NEVER)} of the distance between waiting for 200 steps and the exact optimum. "
+    f"DQN and DQN-UBE perform well if they return more than {percent(GOOD)} of the optimum. The return of DQN-URBE is "
+    "high if it is above the midpoint between waiting and the optimum. Sensitivity is the return at 0.005 minus the "
+    f"mean return over the probabilities from {MISSPECIFIED[0]:g} to {MISSPECIFIED[-1]:g}; the premise of claims about "
+    "it is that the return of DQN-URBE is high at 0.005, since a policy that waits is trivially insensitive. Curves "
+    f"cross near 0.2 if the first is above the second at {BELOW:g} and below it at {ABOVE:g}."
 )
 
 

@@ -10,11 +10,12 @@ from urbe.paper.mars_rover.results import find, goals
 from urbe.paper.results import Results
 from urbe.report.content import Exhibit, Highlight
 from urbe.report.figures import small, styled
+from urbe.report.numbers import percent
 
 WORLD = "harsh"
 
 TICKS = (NOMINAL, 0.05, 0.1, 0.2, 0.3)
-"""The number for which a small figure has room."""
+"""As many as a small figure has room for."""
 
 
 def highlight(found: Results) -> Highlight | None:
@@ -22,25 +23,25 @@ def highlight(found: Results) -> Highlight | None:
     sets = {WIDE: "paper's set", SMALL: "narrow set"}
     lines = {
         "optimum": find(found, WORLD, NO_SET, OPTIMUM, "greedy"),
-        "dqn": find(found, WORLD, NO_SET, "dqn", "greedy"),
-        **{f"URBE, {name}": find(found, WORLD, members, "dqn-urbe", "greedy") for members, name in sets.items()},
+        "DQN": find(found, WORLD, NO_SET, "dqn", "greedy"),
+        **{f"DQN-URBE, {name}": find(found, WORLD, members, "dqn-urbe", "greedy") for members, name in sets.items()},
     }
     if not all(lines.values()):
         return None
-    wide, narrow = (goals(lines[f"URBE, {name}"], NOMINAL).mean() for name in sets.values())
+    wide, narrow = (goals(lines[f"DQN-URBE, {name}"], NOMINAL).mean() for name in sets.values())
     message = (
-        f"The uncertainty set decides: DQN-URBE reaches the goal in {wide:.0%} of episodes with the paper's set "
-        f"and in {narrow:.0%} with a narrow one."
+        f"The uncertainty set decides: DQN-URBE reaches the goal in {percent(wide)} of episodes with the paper's "
+        f"set and in {percent(narrow)} with a narrow one."
     )
     with styled():
-        figure, (axes,) = small(right=1.65, left=0.6)
+        figure, (axes,) = small(right=1.95, left=0.6)
         shown = {name: band(each) for name, each in lines.items()}
         draw_failures(axes, np.array(GRID), shown, TICKS)
-        axes.set_title("test return, greedy")
+        axes.set_title("test return")
     members = set_title(WORLDS[WORLD], WIDE).removeprefix("set "), set_title(WORLDS[WORLD], SMALL).removeprefix("set ")
     caption = (
         f"Mars Rover: test return over the probability that a risky move fails, mean over seeds with 95 % intervals. "
-        f"Agents were trained at {NOMINAL:g}, where goals are counted. The flat line is the return of waiting. The "
-        f"sets contain failure probabilities from {members[0]} and from {members[1]}."
+        f"Agents were trained at {NOMINAL:g}, and the shares of episodes are measured there. The flat line is the "
+        f"return of waiting. The sets contain failure probabilities from {members[0]} and from {members[1]}."
     )
     return Highlight(message, Exhibit("front", figure, caption, caption))

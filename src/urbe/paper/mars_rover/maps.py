@@ -12,6 +12,7 @@ from urbe.paper.results import Results
 from urbe.report.content import Exhibit
 from urbe.report.figures import WIDTH, Figure
 from urbe.report.maps import Zone, draw_heatmap, draw_key
+from urbe.report.numbers import percent
 from urbe.types import FloatArray
 
 SIZE = 10
@@ -57,7 +58,7 @@ def shares(result: Results, p: float) -> FloatArray:
 
 def _ending(result: Results, p: float) -> str:
     goal, wreck = visits(result, p)[-2:]
-    return f"goal {goal:.0%}, wrecked {wreck:.0%}, out of time {max(1.0 - goal - wreck, 0.0):.0%}"
+    return f"goal {percent(goal)}, wrecked {percent(wreck)}, out of time {percent(max(1.0 - goal - wreck, 0.0))}"
 
 
 def _draw(shown: Sequence[tuple[Results, float]], lettered: bool) -> Figure:

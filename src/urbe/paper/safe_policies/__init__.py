@@ -109,6 +109,6 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
-    summary="What is a policy computed from a log of transitions sure to be worth?",
+    summary="What value can be guaranteed for a policy computed from a log of transitions?",
     highlight=highlighted_by(f"{__name__}.front"),
 )

@@ -16,7 +16,7 @@ from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, rows_of
 from urbe.report.figures import panels, styled
-from urbe.report.numbers import interval_column, number
+from urbe.report.numbers import interval_column, number, percent
 from urbe.statistics.estimates import Band, ConfidenceInterval
 
 TRUTHS = {"drawn": "true model drawn from the prior", "fixed": "true model fixed"}
@@ -73,7 +73,8 @@ def _model(model: str, outcomes: Sequence[Planned]) -> Section:
         f"Dots of {demo.title}: how often each planner's guarantee failed, with intervals, and a line at the allowed "
         f"share. {_failure_sentence(outcomes)}",
         "Share of data sets in which the policy's true value was below the guaranteed one in some state, with Clopper "
-        f"and Pearson's 95 % intervals; at most {ALLOWED:.0%} are allowed (dashed line). {_failure_sentence(outcomes)}",
+        f"and Pearson's 95 % intervals; at most {percent(ALLOWED)} are allowed (dashed line). "
+        f"{_failure_sentence(outcomes)}",
         tuple(_failures_table(each) for each in outcomes),
     )
     return Section(demo.title, (demo.story,), (values, failures))
@@ -147,8 +148,8 @@ def _failure_sentence(outcomes: Sequence[Planned]) -> str:
         worst = max(METHODS, key=lambda name: max(x.successes / x.trials for x in each.failures[name]))
         most = max(x.successes / x.trials for x in each.failures[worst])
         missed = max(x.successes / x.trials for x in each.failures[NOMINAL])
-        kept = f"no guarantee failed in more than {most:.1%} of them" if most > 0.0 else "no guarantee failed"
+        kept = f"no guarantee failed in more than {percent(most, 1)} of them" if most > 0.0 else "no guarantee failed"
         parts.append(
-            f"With the {TRUTHS[each.truth]}, {kept}; the nominal policy missed its stated value in {missed:.0%}."
+            f"With the {TRUTHS[each.truth]}, {kept}; the nominal policy missed its stated value in {percent(missed)}."
         )
     return " ".join(parts)

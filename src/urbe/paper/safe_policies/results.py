@@ -13,6 +13,7 @@ from urbe.paper.results import Results
 from urbe.paper.safe_policies import CONFIDENCE, METHODS, NOMINAL
 from urbe.report.claims import judge
 from urbe.report.content import Verdict
+from urbe.report.numbers import percent
 from urbe.statistics.estimates import Band, mean_band
 from urbe.statistics.verdicts import Mean, Question, Share, Test
 from urbe.types import FloatArray, IntArray
@@ -92,7 +93,7 @@ def _keeps(drawn: Sequence[Planned], name: str) -> list[Verdict]:
         kept = trials - sum(share.successes for share in shares)
         title = f"With {length} transitions, the share in which it held"
         questions.append(Question(title, Share(kept, trials, "data sets"), CONFIDENCE))
-    return judge(f"{name} keeps its guarantee in more than {CONFIDENCE:.0%} of the data sets.", [Test(questions)])
+    return judge(f"{name} keeps its guarantee in more than {percent(CONFIDENCE)} of the data sets.", [Test(questions)])
 
 
 def _more(drawn: Sequence[Planned], first: str, second: str) -> list[Verdict]:

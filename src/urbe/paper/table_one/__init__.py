@@ -4,13 +4,13 @@ The table ticks three properties of each approach: that it mitigates the conserv
 its uncertainty set online, and that it scales. Here each property becomes a number.
 
     plans    a batch of ten transitions of every pair of a classic model; each system plans from the same batch. Its
-             policy is valued under the posterior mean (the nominal model), in the worst case of the reference (L1
-             balls of Hoeffding's radius around the observed frequencies, the rectangular set of the same confidence),
-             under held-out posterior draws, and under the model the batch came from
+             policy is evaluated under the posterior mean (the nominal model), in the worst case over the reference
+             set (L1 balls of Hoeffding's radius around the observed frequencies, the rectangular set of the same
+             confidence), under held-out posterior draws, and under the model from which the batch was drawn
     change   seven states whose gamble turns bad: how often a system changes its plan afterwards, and the gain over
              keeping its plan from before the change
     grid     an N x N grid and 50 trajectories of the uniform policy: policy-conditioned sets, whose moments all cells
-             share, and L1 balls around each pair
+             share, compared with L1 balls around each pair
     scale    sparse random models of 10 to 10,000 states: seconds to plan, until the limit
 
 To add a system, add a line to `SYSTEMS` in `systems`.
@@ -202,6 +202,7 @@ CHAPTER = Chapter(
     Row,
     f"{__name__}.run",
     drawn_by(f"{__name__}.figures"),
+    summary="Are the ticks of the paper's Table 1 right if all approaches plan from the same data?",
 )
 
 __all__ = ["CHAPTER", "SYSTEMS", "AnyCell", "ChangeCell", "GridCell", "PlanCell", "Row", "ScaleCell", "System"]

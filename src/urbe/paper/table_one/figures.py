@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from urbe import checks
 from urbe.paper.models import MODELS
 from urbe.paper.results import Results
 from urbe.paper.table_one import EACH, HELD_OUT, SIZES, WORLDS
@@ -17,7 +18,7 @@ from urbe.report.content import Exhibit, Section, Table, Verdict
 from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, rows_of
 from urbe.report.figures import panels, styled
-from urbe.report.numbers import interval_column, number
+from urbe.report.numbers import interval_column, number, percent
 from urbe.statistics.estimates import Band, ConfidenceInterval, mean_interval
 from urbe.types import FloatArray
 
@@ -26,6 +27,9 @@ TITLES = {"nominal": "Nominal model", "held_out": "Held-out models", "worst": "W
 PHASES = {"before": "before the change", "kept": "after, plan kept", "after": "after, still learning"}
 
 LONG = "seven_states"
+
+TIED = 1e-4
+"""Scores that differ by less are equal: values are solved to a tolerance."""
 
 
 def sections(results: Results) -> list[Section]:
@@ -42,36 +46,32 @@ def sections(results: Results) -> list[Section]:
 
 def _summary(found: Sequence[Measured]) -> Section:
     judged = verdicts(list(found))
-    question = (
-        "The paper's Table 1 ticks three things for each of eight approaches: that it mitigates the "
-        "conservativeness of robust MDPs, that it learns its uncertainty set online, and that it scales. Are these "
-        "ticks right when all approaches plan from the same data and are timed on the same models?"
-    )
     text = (
-        f"Every system plans from {EACH} transitions of each pair. The reference is the classic robust MDP with the "
-        "same data: L1 balls of Hoeffding's radius, one for each pair. Gains are shares of the way from the uniform "
-        "policy to the best one under the true model, as means over the models. Mitigating conservativeness has two "
-        "meanings here: the policy earns more under held-out posterior models than that of the reference, or its "
-        "stated worst case is higher. Neither measures safety: the nominal policy, which is not robust at all, shows "
-        "how much there is to gain, and the share of plans whose stated value the true model kept shows whether a "
-        "higher stated value can be trusted. The last column of each group is the verdict on the paper's tick or "
-        "cross, not on the property. Learning online means that a plan changes after the dynamics did, and, for a "
-        "tick, that the change pays. A planner that is run once cannot do so; run again, any of them could. Scaling "
-        "means a tabular plan for 10,000 states within the limit; the paper's deep agents have chapters of their own."
+        "The paper's Table 1 ticks three properties for each of eight approaches: it mitigates the conservativeness of "
+        "robust MDPs, it learns its uncertainty set online, and it scales. Here every system plans from the same data, "
+        f"{EACH} transitions of each pair. The reference is the classic robust MDP for these data: an L1 ball of "
+        "Hoeffding's radius around each pair. Gains over it are shares of the way from the uniform policy to the best "
+        "one under the true model, averaged over the models.",
+        "A system mitigates conservativeness under one definition if its policy earns more under held-out posterior "
+        "models than that of the reference, and under the other if its stated worst case is higher. Neither measures "
+        "safety. The nominal policy, which is not robust at all, shows how much there is to gain; the share of plans "
+        "whose true value was at least the stated one shows whether a higher stated value can be trusted.",
+        "A system learns online if its plan changes after the dynamics have changed and, for a tick, if the change "
+        "pays. A planner that is run once cannot do so; any of them could be run again. A system scales if it plans "
+        f"for {SIZES[-1]:,} states in a table within the limit; the paper's deep agents have chapters of their own. "
+        "The last column of each group is the verdict on the paper's tick or cross, not on the property.",
+        "Policy-conditioned sets are made for trajectories of a known policy. Here their moments are those of the "
+        "uniform policy in the model of the batch, one for every transition; a separate section shows a grid whose "
+        "cells share moments. We do not know the paper's ticks for them, so there is no verdict. The other systems "
+        "without ticks are included for comparison.",
     )
-    others = (
-        "Policy-conditioned sets are made for trajectories of a known policy; here their moments are those of the "
-        "uniform policy in the model of the batch, one for every transition, and a section of their own shows a grid "
-        "whose cells share moments. The paper's ticks for them are not known to us, so that there is no verdict. The "
-        "other systems without ticks are included for comparison."
-    )
-    head = ("system", "stands for", "gain", "stated value kept", "paper", "mitigates", "online", "paper",
+    head = ("system", "line of the paper", "gain", "stated value kept", "paper", "mitigates", "online", "paper",
             "learns online", "states", "seconds", "growth", "paper", "scales")  # fmt: skip
     table = Table("Table 1 by measurement", head, tuple(_line(each, judged) for each in found))
     facts = (
         (
             "Replicates",
-            f"{_batches(found)} batches of data for each model, {_lives(found)} lives in the changing world",
+            f"{_batches(found)} batches of data for each model, {_lives(found)} lives in the changing environment",
         ),
         ("Intervals", "95 %: Student's for means over batches or lives"),
         (
@@ -81,22 +81,30 @@ def _summary(found: Sequence[Measured]) -> Section:
         ("Held-out models", f"{HELD_OUT} draws from the posterior of each batch, the same for all systems"),
     )
     listed = tuple(verdict for verdicts_ in judged.values() for verdict in verdicts_)
-    return Section("Summary", (question, text, others), tables=(table,), verdicts=listed, facts=facts)
+    return Section("Summary", text, tables=(table,), verdicts=listed, facts=facts)
 
 
 def _line(each: Measured, judged: dict[tuple[str, str], list[Verdict]]) -> tuple[str, ...]:
     system = SYSTEMS[each.name]
     ticks = ["", "", ""] if system.ticks is None else ["✓" if tick else "✗" for tick in system.ticks]
-    said = [combine(judged[each.name, column])[0] if (each.name, column) in judged else "" for column in COLUMNS]
+    said = [_concluded(judged.get((each.name, column), [])) for column in COLUMNS]
     gain = each.gain["held_out"]
     revised = f"{each.change['revisions'].mean():.0f} revisions" if each.change else "refused"
     seconds = f"{each.seconds[each.solved]:.2g}" if each.solved in each.seconds else "-"
     growth = "-" if np.isnan(each.exponent) else f"n^{each.exponent:.1f}"
     return (
         each.name, system.source, f"{gain.mean():+.3f}" if len(gain) else "-",
-        "-" if np.isnan(each.kept) else f"{each.kept:.0%}", ticks[0], said[0], revised, ticks[1],
+        "-" if np.isnan(each.kept) else f"{percent(each.kept)}", ticks[0], said[0], revised, ticks[1],
         said[1], f"{each.solved:,}", seconds, growth, ticks[2], said[2],
     )  # fmt: skip
+
+
+def _concluded(found: list[Verdict]) -> str:
+    """The verdict on a tick; empty if the paper has none."""
+    if not found:
+        return ""
+    outcome, under = combine(found)
+    return f"{outcome} under {len(under)} of {len(found)}" if under else outcome
 
 
 def _gains(found: Sequence[Measured]) -> Section:
@@ -104,7 +112,7 @@ def _gains(found: Sequence[Measured]) -> Section:
     by_name = {each.name: each for each in found}
     columns = {metric: [_interval(by_name[name].gain[metric]) for name in names] for metric in ("held_out", "stated")}
     figure, axes = panels(1, 2, height=ROW * (rows_of(len(names)) + 1.0), left=1.45, right=0.25)
-    titles = ("Gain in return, held-out models", "Gain in the worst case that is stated")
+    titles = ("Gain in return, held-out models", "Gain in the stated worst case")
     for panel, title, intervals in zip(axes[0], titles, columns.values(), strict=True):
         draw_dots(panel, names, {"": intervals})
         panel.axvline(0.0, color="0.5", linewidth=0.8)
@@ -113,8 +121,8 @@ def _gains(found: Sequence[Measured]) -> Section:
     order = sorted(names, key=lambda name: float(by_name[name].gain["held_out"].mean()))
     worst, best = order[0], order[-1]
     sentence = (
-        f"Most is gained by {best} ({by_name[best].gain['held_out'].mean():+.3f}), least by {worst} "
-        f"({by_name[worst].gain['held_out'].mean():+.3f})."
+        f"Under held-out models the largest gain is that of {best} ({by_name[best].gain['held_out'].mean():+.3f}), the "
+        f"smallest that of {worst} ({by_name[worst].gain['held_out'].mean():+.3f})."
     )
     rows = tuple(
         (name, *cells) for name, *cells in zip(names, *(interval_column(x) for x in columns.values()), strict=True)
@@ -123,8 +131,8 @@ def _gains(found: Sequence[Measured]) -> Section:
         "gains",
         figure,
         f"Dots with intervals: the gain of each system over the rectangular set. {sentence}",
-        f"Gain of each system over the rectangular set of the same data, means over models and batches. {sentence} "
-        "Learners state no worst case.",
+        f"Gain of each system over the rectangular set for the same data, mean over models and batches. {sentence} "
+        "Systems without a dot on the right state no worst case.",
         (Table("Gains over the rectangular set", ("system", "held-out return", "stated worst case"), rows),),
     )
     return Section("Gains over rectangular sets", exhibits=(exhibit,))
@@ -138,12 +146,12 @@ def _world(found: Sequence[Measured], world: str) -> Section:
     for panel, (metric, intervals) in zip(axes[0], columns.items(), strict=True):
         draw_dots(panel, names, {"": intervals})
         panel.set_title(TITLES[metric])
-    best = max(there, key=lambda each: each.score[world, "held_out"].mean()).name
-    safest = max(there, key=lambda each: each.score[world, "worst"].mean()).name
+        panel.set_xlabel("0: uniform, 1: best")
+    best, safest = (_best(there, world, metric) for metric in ("held_out", "worst"))
     refused = [each.name for each in found if each.name not in names and each.gain]
-    sentence = f"Under held-out models {best} earns most, in the worst case {safest}."
+    sentence = f"The highest value under held-out models is that of {best}; in the worst case, that of {safest}."
     if refused:
-        sentence += f" Refused by: {', '.join(refused)}."
+        sentence += f" This model is refused by: {', '.join(refused)}."
     shown = (*VALUES, "held_low", "true", "stated")
     head = ("system", "nominal", "held-out", "worst case", "held-out, 10 % quantile", "true model", "stated")
     cells = [interval_column([_interval(each.score[world, metric]) for each in there]) for metric in shown]
@@ -151,11 +159,17 @@ def _world(found: Sequence[Measured], world: str) -> Section:
         f"{world}-values",
         figure,
         f"Dots with intervals for {_title(world)}: the value of each system's policy. {sentence}",
-        "Value of each policy from the start, 0 that of the uniform policy and 1 the best under the true model. The "
-        f"worst case is that of the rectangular reference set, whatever a system's own set. {sentence}",
+        "Value of each policy from the start, on a scale on which the uniform policy has 0 and the best policy 1 under "
+        f"the true model. The worst case is that of the reference set for all systems. {sentence}",
         (Table(f"Values, {_title(world)}", head, tuple(zip(names, *cells, strict=True))),),
     )
     return Section(_title(world), exhibits=(exhibit,))
+
+
+def _best(there: Sequence[Measured], world: str, metric: str) -> str:
+    """The systems with the highest mean score, up to rounding, by name."""
+    scores = {each.name: float(each.score[world, metric].mean()) for each in there}
+    return checks.listing([name for name, score in scores.items() if score >= max(scores.values()) - TIED])
 
 
 def _change(found: Sequence[Measured]) -> Section:
@@ -169,22 +183,23 @@ def _change(found: Sequence[Measured]) -> Section:
         panel.set_xlabel("reward of an episode")
     learners = [each for each in there if SYSTEMS[each.name].agent is not None]
     sentence = " ".join(
-        f"{each.name} earns {number(float(each.change['after'].mean()), 3)} an episode after the change, and would "
-        f"earn {number(float(each.change['kept'].mean()), 3)} with the plan it had."
+        f"{each.name} earns {number(float(each.change['after'].mean()), 3)} per episode after the change, and would "
+        f"have earned {number(float(each.change['kept'].mean()), 3)} with the plan that it had before."
         for each in learners
     )
     cells = [interval_column(intervals) for intervals in columns.values()]
     text = (
-        "Seven states: a safe reward of .14, or a gamble for 1 that succeeds with probability .8, and with .1 from the "
-        "300th episode on. Planners see ten transitions of each pair before; their plan stays, so that both panels on "
-        "the right show the same. Learners forget with factor .98, and are compared with themselves, learning stopped "
-        "at the change."
+        "The seven states offer a safe reward of .14 or a gamble for 1, which succeeds with probability .8, and from "
+        "episode 300 on with .1. Planners plan once, from ten transitions of each pair before the change, so both "
+        "panels on the right show the same for them. Learners forget with factor .98; each is compared with a copy of "
+        "itself that stops learning at the change."
     )
     exhibit = Exhibit(
         "change",
         figure,
         f"Dots with intervals: reward of an episode before and after the change. {sentence}",
-        f"Mean reward of an episode: exact for planners, over the last hundred of each phase for learners. {sentence}",
+        "Mean reward of an episode: exact for planners; for learners, over the last hundred episodes of each phase. "
+        f"{sentence}",
         (Table("Reward of an episode", ("system", *PHASES.values()), tuple(zip(names, *cells, strict=True))),),
     )
     return Section("Seven states with a change", (text,), (exhibit,))
@@ -203,33 +218,35 @@ def _grid(results: Results) -> Section:
     lines = {
         "policy-conditioned, true grid": (CONDITIONED, "true"),
         "rectangular, true grid": (REFERENCE, "true"),
-        "policy-conditioned, own nature": (CONDITIONED, "own"),
-        "rectangular, own nature": (REFERENCE, "own"),
+        "policy-conditioned, worst case": (CONDITIONED, "own"),
+        "rectangular, worst case": (REFERENCE, "own"),
     }
     means = {name: np.array([loss(*key, n).mean() for n in sizes]) for name, key in lines.items()}
     figure, axes = panels(1, 1, height=3.4, right=2.3)
     axes[0][0].set_xlabel("cells on a side")
     axes[0][0].set_ylabel("loss, share of the best return")
     if len(sizes) > 1:
+        axes[0][0].set_xticks(sizes)
         draw_bands(axes[0][0], np.array(sizes, dtype=float), {name: Band(x, x, x) for name, x in means.items()})
     (mine, its_own, rough) = (means[name][-1] for name in list(lines)[:3])
     sentence = (
-        f"On the largest grid the policy-conditioned plan loses {mine:.1%} of the best return, the rectangular one "
-        f"{its_own:.1%}; against its own nature the former returns {rough:.0%} less than the best."
+        f"On the largest grid the policy-conditioned plan loses {percent(mine, 1)} of the best return, and the "
+        f"rectangular one {percent(its_own, 1)}; in the worst case over its own set the former loses "
+        f"{percent(rough)}."
     )
     cells = [interval_column([_interval(loss(*key, n)) for n in sizes]) for key in lines.values()]
     text = (
-        "From corner to corner of an N x N grid in 2N steps, each with the distance as cost; moves slip with "
-        "probability .3. The log has 50 trajectories of the uniform policy. Policy-conditioned sets constrain how "
-        "often each action leads in each direction, wherever that is; rectangular sets have a credible ball for each "
-        "pair."
+        "An agent has 2N steps to cross an N x N grid from corner to corner. Each step costs the distance to the goal, "
+        "and moves slip with probability .3. The log has 50 trajectories of the uniform policy. Policy-conditioned "
+        "sets constrain how often each action leads in each direction, regardless of the cell; rectangular sets have a "
+        "credible ball for each pair."
     )
     exhibit = Exhibit(
         "grid",
         figure,
         f"Lines: mean loss against the best policy of the true grid, by size. {sentence}",
-        "Loss against the best policy of the true grid, in the true grid and against each system's own nature. "
-        f"{sentence}",
+        "Loss against the best policy of the true grid: in the true grid, and in the worst case over each system's own "
+        f"set. {sentence}",
         (Table("Losses on the grid", ("cells on a side", *lines), tuple(zip(map(str, sizes), *cells, strict=True))),),
     )
     return Section("A grid from trajectories", (text,), (exhibit,))
@@ -239,10 +256,10 @@ def _scale(found: Sequence[Measured]) -> Section:
     there = [each for each in found if each.seconds]
     figure = _scale_figure(there)
     most = [each.name for each in there if each.solved == SIZES[-1]]
-    short = [f"{each.name} at {each.solved:,}" for each in there if each.solved < SIZES[-1]]
-    sentence = f"{SIZES[-1]:,} states are planned for by {', '.join(most) if most else 'none'}."
+    short = [f"{each.solved:,} ({each.name})" for each in there if each.solved < SIZES[-1]]
+    sentence = f"Systems that plan for {SIZES[-1]:,} states: {', '.join(most) if most else 'none'}."
     if short:
-        sentence += f" Within the limit stop {', '.join(short)}."
+        sentence += f" The largest sizes of the others are {', '.join(short)}."
     rows = tuple(
         (each.name, *(f"{each.seconds[n]:.3g}" if n in each.seconds else "-" for n in SIZES), f"{each.exponent:.2f}")
         for each in there
@@ -251,9 +268,9 @@ def _scale(found: Sequence[Measured]) -> Section:
         "scale",
         figure,
         f"Lines, both axes logarithmic: seconds to a plan against the number of states. {sentence}",
-        "Processor time to a plan on sparse random models (4 actions, 5 successors, 20 transitions of each pair, "
-        f"discount .9), least of three where they are short. Lines end "
-        f"where the next size is beyond the limit. {sentence}",
+        "Processor time of a plan for sparse random models (4 actions, 5 successors, 20 transitions of each pair, "
+        "discount .9), the least of three if they are short. Lines end in a dot if the next size takes longer than the "
+        f"limit. {sentence}",
         (
             Table(
                 "Seconds to a plan, by number of states",
@@ -281,7 +298,7 @@ def _scale_figure(there: Sequence[Measured]) -> Figure:
 
 
 def _interval(samples: FloatArray) -> ConfidenceInterval | None:
-    """Of a mean; None where nothing is there."""
+    """The interval of the mean; None with fewer than two samples, or if one is missing."""
     if len(samples) < 2 or not np.isfinite(samples).all():
         return None
     return mean_interval(samples)

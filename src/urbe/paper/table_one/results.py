@@ -109,14 +109,15 @@ def _by_metric(rows: Results) -> dict[str, FloatArray]:
 
 
 def verdicts(found: list[Measured]) -> dict[tuple[str, str], list[Verdict]]:
-    """The verdicts on the paper's ticks and crosses under each reading, by system and column."""
+    """The verdicts on the paper's ticks and crosses under each definition, by system and column."""
     out: dict[tuple[str, str], list[Verdict]] = {}
     for each in found:
         system = SYSTEMS[each.name]
         if system.ticks is None:
             continue
         _, online, scales = system.ticks
-        line = f"{each.name} ({system.source})" if system.source != each.name else each.name
+        line = each.name[0].upper() + each.name[1:]
+        line += f" ({system.source})" if system.source != each.name else ""
         out[each.name, "mitigates"] = judge(
             f"{line} mitigates the conservativeness of robust MDPs.", _mitigates(each), source=SOURCE
         )
@@ -133,9 +134,9 @@ def verdicts(found: list[Measured]) -> dict[tuple[str, str], list[Verdict]]:
 def _mitigates(each: Measured) -> list[Test]:
     """Tests by the return of the policy, and by the stated worst-case value."""
     wanted = {
-        "held_out": ("the return under held-out models", "Mean gain over the rectangular set"),
+        "held_out": ("a definition by the return under held-out models", "Mean gain over the rectangular set"),
         "stated": (
-            "the stated worst case",
+            "a definition by the stated worst case",
             "Mean gain of the stated value over that of the rectangular set",
         ),
     }
@@ -150,17 +151,17 @@ def _mitigates(each: Measured) -> list[Test]:
 
 def _online(each: Measured, ticked: bool) -> Test:
     if not each.change:
-        return Test([], note="It refuses the seven states, whose rewards depend on the successor.")
+        return Test([], note="It rejects the seven states, because their rewards depend on the successor.")
     revised = ExactNumber(float(each.change["revisions"].mean()))
-    words = "The mean number of episodes after the change that its learning makes different"
+    words = "The mean number of episodes after the change whose reward learning changes"
     if not ticked:
         return Test([Question(words, revised, 0.5, "below")])
     gain = Mean(each.change["after"] - each.change["kept"], of="lives")
-    return Test([Question(words, revised), Question("What learning after the change earns an episode", gain)])
+    return Test([Question(words, revised), Question("The gain per episode from learning after the change", gain)])
 
 
 def _scales(each: Measured, ticked: bool) -> Test:
     if not each.solved:
         return Test([])
-    words = f"The largest number of states, of {LARGEST} at most, that it plans for within the limit"
+    words = f"The largest number of states, up to {LARGEST}, for which it plans within the limit"
     return Test([Question(words, ExactNumber(float(each.solved)), LARGEST - 0.5, "above" if ticked else "below")])

@@ -15,7 +15,7 @@ from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, draw_strips, rows_of
 from urbe.report.figures import panels, styled
-from urbe.report.numbers import interval_column, number
+from urbe.report.numbers import interval_column, number, percent
 from urbe.statistics.estimates import Band
 from urbe.types import FloatArray
 
@@ -43,7 +43,7 @@ def _summary(table: Sequence[FormComparison]) -> Section:
     facts = (
         ("Models", f"{MODELS} random layered ones, the same for every set, radius and amount of data"),
         ("Pairs", "18 of each model at the first step; those of a model share its rows, and are not independent"),
-        ("Truth", f"{DRAWS} draws: each variance is known to about {np.sqrt(2.0 / DRAWS):.0%}"),
+        ("Truth", f"{DRAWS} draws: each variance is known to about {percent(np.sqrt(2.0 / DRAWS))}"),
         ("Intervals", "Clopper and Pearson's 95 % for shares, as if pairs were independent; quartiles elsewhere"),
     )
     return Section("Summary", (question, text), verdicts=tuple(verdicts(table)), facts=facts)
@@ -98,7 +98,7 @@ def _published(table: Sequence[FormComparison]) -> Section:
             for name, share in zip(names, shares, strict=True)
         )
     )
-    summary = f"Most often, for {worst[0]:.0%} of the pairs, with {worst[1]} at the {worst[2]}."
+    summary = f"Most often, for {percent(worst[0])} of the pairs, with {worst[1]} at the {worst[2]}."
     exceeded = Exhibit(
         "local-bound",
         figure,

@@ -38,7 +38,7 @@ class FormComparison:
 
 
 KNOWN = 1e-12
-"""Pairs with a smaller variance, relative to the largest squared value, are omitted: nature alone determines them."""
+"""Pairs with a smaller variance, relative to the largest squared value, are omitted: only nature determines them."""
 
 
 def comparisons(results: Results) -> list[FormComparison]:

@@ -1,7 +1,7 @@
 """A policy over beliefs: its actions depend on the step, the state and the likelihood of its past.
 
-Against dynamics that depend on the history, policies of states alone are not optimal. This one needs only its own
-actions and states, since b is a function of the probabilities of these actions under the reference.
+Against dynamics that depend on the history, policies that depend only on the state are not optimal. This one needs
+only its own actions and states, since b is a function of the probabilities of these actions under the reference.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class BeliefPolicy:
         return 1.0 - 1.0 / (1.0 + self.odds)
 
     def reset(self) -> None:
-        """Begins a trajectory."""
+        """Begins a new trajectory."""
         self.step, self.odds = 0, 1.0
 
     def act(self, state: int) -> int:

@@ -10,7 +10,7 @@ share,
 
 and beta_t / alpha_t -> 0, so that the critic tracks the actor. If the model is drawn in every step, s' has the
 distribution of the mean model, and the policy ascends its average reward or discounted value. If the model is drawn
-once per episode, states do not reveal it; where they recur, the critic averages over models, so the objective is close
+once per episode, states do not reveal it; if they recur, the critic averages over models, so the objective is close
 to the mean over models, but not equal. `mixture` computes both values exactly.
 
 Rewards are divided by the largest |reward| while learning, so that rates do not depend on their scale.

@@ -83,7 +83,7 @@ class HostTrainer:
       record_every: the largest number of steps between two calls of `collect`.
 
     Raises:
-      ValueError: in a short trial on a copy, the nominal member did not do what the environment does.
+      ValueError: in a short trial on a copy, the nominal member did not behave like the environment.
     """
 
     def __init__(self, settings: Settings, env: AnyEnv, members: Members | None, seed: int, record_every: int) -> None:

@@ -31,7 +31,7 @@ class Buffer(ctypes.Structure):
 
     @property
     def shape(self) -> list[int]:
-        """As in JAX."""
+        """The lengths of the dimensions."""
         sizes: list[int] = self.dims[: self.rank]
         return sizes
 
