@@ -267,3 +267,32 @@ def test_cells_and_choices():
     chosen = CHAPTER.chosen("quick", Selection(agents=(BELIEF,), seeds=3))
     assert {cell.agent for cell in chosen} == {BELIEF, ORACLE, NOMINAL, ROBUST}
     assert all(agent in CHAPTER.agents for known in AGENTS.values() for agent in known)
+
+
+def test_recovery_is_counted_from_each_change_to_the_level_of_the_oracle():
+    rows = []
+    for agent, level, slow in ((ORACLE, 1.0, 0), (BELIEF, 1.0, 2), (ROBUST, 0.0, 0)):
+        for seed in range(1 if agent == ORACLE else 2):
+            curve = np.full(30, level)
+            for change in (10, 20):
+                curve[change : change + slow + seed] = 0.0
+            rows += [Row(GAIN, agent, "schedule", seed, "curve", at, -1, x) for at, x in enumerate(curve)]
+            rows += [Row(GAIN, agent, "schedule", seed, "late", at, -1, level) for at in range(3)]
+    found = results.recovered_at(Results.of(rows, Row))
+    np.testing.assert_array_equal(found[ORACLE], [[0.0], [0.0]])
+    np.testing.assert_array_equal(found[BELIEF], [[2.0, 3.0], [2.0, 3.0]])
+    np.testing.assert_array_equal(found[ROBUST], [[10.0, 10.0], [10.0, 10.0]])
+
+
+SLOWER = [pytest.param(agent, marks=pytest.mark.slow) for agent in ("EWoK", "recurrent memory", "soft-robust")]
+
+
+@pytest.mark.parametrize("agent", ["IWOCS", "adaptive set", *SLOWER])
+def test_agents_of_practice_are_made_and_deployed(monkeypatch, agent):
+    monkeypatch.setattr(agents, "STEPS", {GAIN: 4_096})
+    monkeypatch.setattr(agents, "DQN_STEPS", 300)
+    monkeypatch.setattr(agents, "ROUND", 150)
+    monkeypatch.setattr(domains, "SHORT", 2)
+    rows = run(AdaptationCell(GAIN, agent, 2, brief=True), Path())
+    assert {row.world for row in rows} == set(domains.gain().worlds) & set(QUICK_WORLDS)
+    assert len([row for row in rows if row.metric == "curve"]) == 8

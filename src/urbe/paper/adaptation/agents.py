@@ -10,11 +10,17 @@ from urbe import deep
 from urbe.evaluation.adaptation import MemoryPolicy
 from urbe.paper.adaptation import (
     ACROBOT,
+    ADAPTIVE,
     BELIEF,
     CAR,
     CAUTIOUS,
+    DQN_STEPS,
+    EPISODE,
     EVEN,
+    EWOK,
+    FEWER,
     GAIN,
+    IWOCS,
     LEARNING,
     LEARNING_BELIEF,
     LENGTH,
@@ -23,9 +29,12 @@ from urbe.paper.adaptation import (
     ORACLE,
     PENDULUM,
     RANDOMISED,
+    RECURRENT,
     ROBUST,
     ROVER,
+    SOFT,
     STACKED,
+    STEPS,
     THOMPSON,
     WARY,
 )
@@ -36,26 +45,11 @@ from urbe.paper.choice import is_own, load_own
 BENIGN = 0.3
 """Probability that the pessimistic prior gives to members under which travelling pays."""
 
-STEPS = {
-    ROVER: 4_000_000,
-    EVEN: 4_000_000,
-    GAIN: 1_500_000,
-    LENGTH: 1_500_000,
-    ACROBOT: 1_500_000,
-    CAR: 1_500_000,
-    PENDULUM: 220_000,
-}
-"""Environment steps of agents that learn over beliefs.
+KAPPA = 10.0
+"""The temperature of EWoK, a tenth of the largest discounted return on CartPole; not tuned."""
 
-On Mars Rover, seeds 100 and 101 lost 0.108 and 0.082 per episode on the schedules of `tuning` after a million steps,
-and 0.084 and 0.078 after four (24 lives); the exact plan loses 0.079.
-"""
-
-DQN_STEPS = 150_000
-"""Environment steps of agents of the DQN family; MuJoCo is slower than the other simulators."""
-
-FEWER = {PENDULUM: 60_000}
-"""The same in domains with fewer steps."""
+ROUND = 30_000
+"""Environment steps of IWOCS under each member it trains for, so that five members are trained for; not tuned."""
 
 _TRAVELLING: dict[str, Any] = {"boundary": BOUNDARY, "gap": 0.0}
 _BALANCING: dict[str, Any] = {
@@ -100,6 +94,11 @@ def dqn_settings(steps: int) -> deep.Settings:
     )
 
 
+def _in_rounds(settings: deep.Settings) -> deep.Settings:
+    """Settings of IWOCS, whose exploration and learning rate begin anew in every round."""
+    return replace(settings, epsilon=deep.Epsilon(1.0, 0.02, ROUND // 4), decay=deep.Decay(last=0.05, steps=ROUND))
+
+
 def policy_of(domain: str, agent: str, world: Domain, seed: int) -> MemoryPolicy[Any]:
     """Trains the agent of a cell; your own agent is a function of the domain and the seed."""
     if is_own(agent):
@@ -126,8 +125,13 @@ def over_beliefs(domain: str, agent: str, world: Domain, seed: int) -> deep.Adap
     make: Callable[..., deep.AdaptiveAgent] = deep.bayes_adaptive_dqn
     if agent == THOMPSON:
         make = deep.thompson_dqn
+    elif agent == ADAPTIVE:
+        make = deep.adaptive_dqn
+        del changes["boundary"]  # it assigns no value to later episodes
     elif agent == CAUTIOUS:
         changes["caution"] = deep.BeliefCVaR(LEVEL)
+    elif agent == EPISODE:
+        changes["caution"] = deep.EpisodeCVaR(LEVEL)
     elif agent == WARY:
         switching = replace(switching, prior=prior_of(BENIGN))
     else:
@@ -139,10 +143,22 @@ _OF_DQN_FAMILY: dict[str, Callable[[Domain, int, deep.Settings], deep.DQNAgent]]
     NOMINAL: lambda world, seed, settings: deep.dqn(world.simulator, seed=seed, settings=settings),
     ORACLE: lambda world, seed, settings: deep.dqn(world.simulator, seed=seed, settings=settings),
     ROBUST: lambda world, seed, settings: deep.robust_dqn(world.simulator, world.members, seed=seed, settings=settings),
+    SOFT: lambda world, seed, settings: deep.soft_robust_dqn(
+        world.simulator, world.members, seed=seed, settings=settings
+    ),
+    EWOK: lambda world, seed, settings: deep.ewok_dqn(
+        world.simulator, world.members, seed=seed, kappa=KAPPA, settings=settings
+    ),
+    IWOCS: lambda world, seed, settings: deep.iwocs_dqn(
+        world.simulator, world.members, seed=seed, round_steps=ROUND, settings=_in_rounds(settings)
+    ),
     RANDOMISED: lambda world, seed, settings: deep.domain_randomised_dqn(
         world.simulator, world.members, seed=seed, settings=settings
     ),
     STACKED: lambda world, seed, settings: deep.stacked_dqn(
+        world.simulator, world.members, seed=seed, settings=settings
+    ),
+    RECURRENT: lambda world, seed, settings: deep.recurrent_dqn(
         world.simulator, world.members, seed=seed, settings=settings
     ),
 }

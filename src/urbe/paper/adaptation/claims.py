@@ -24,6 +24,7 @@ from urbe.paper.adaptation import (
     STATES,
 )
 from urbe.paper.adaptation.results import (
+    AGAIN,
     WAITING,
     advantage,
     agents_of,
@@ -56,9 +57,6 @@ NEARLY = 0.03
 
 NEGLIGIBLE = {LENGTH: 2.0, PENDULUM: 1.0}
 """Tolerance relative to domain randomisation if one policy may suit all members: one step in a hundred."""
-
-AGAIN = 0.1
-"""Tolerance relative to the oracle at the end of a phase, as a share of the range between agents."""
 
 AT_REST = {ROVER: "stationary 0.005", EVEN: "stationary 0.005", STATES: "stationary 0.9", GAIN: "nominal",
            LENGTH: "nominal", ACROBOT: "nominal", CAR: "nominal", PENDULUM: "nominal"}  # fmt: skip

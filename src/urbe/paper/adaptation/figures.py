@@ -10,6 +10,7 @@ from urbe.paper.adaptation import (
     ACROBOT,
     BELIEF,
     CAR,
+    DQN_STEPS,
     EVEN,
     GAIN,
     LEARNERS,
@@ -19,10 +20,19 @@ from urbe.paper.adaptation import (
     PENDULUM,
     ROVER,
     STATES,
+    STEPS,
 )
 from urbe.paper.adaptation.claims import verdicts
 from urbe.paper.adaptation.members import MEMBERS
-from urbe.paper.adaptation.results import agents_of, regrets, regrets_of_seeds, returns, worlds_of
+from urbe.paper.adaptation.results import (
+    AGAIN,
+    agents_of,
+    recovered_at,
+    regrets,
+    regrets_of_seeds,
+    returns,
+    worlds_of,
+)
 from urbe.paper.adaptation.tuning import BENIGN, CHOSEN, HAZARDS, UNKNOWN
 from urbe.paper.results import Results
 from urbe.report import style
@@ -75,9 +85,10 @@ def _opening(results: Results) -> Section:
         "memory, and Thompson sampling are planned exactly, as the limits of deep agents of these kinds. In the seven "
         "states the belief agent is planned exactly, too, and URBE over models is the tabular agent with the same "
         "belief. Thompson acts for an episode as if a member drawn from the belief were true; the cautious belief uses "
-        f"the lowest {percent(LEVEL)} of the values in every step; the pessimistic prior gives less weight to members "
-        "for which travelling pays. All agents with a belief assume the same prior and hazard in every environment, "
-        "right or wrong.",
+        f"the lowest {percent(LEVEL)} of the values in every step, or chosen once per episode; the pessimistic prior "
+        "gives less weight to members for which travelling pays; the agent with an adaptive set acts on the worst "
+        "credible member, and its policy does not depend on the belief. All agents with a belief assume the same prior "
+        "and hazard in every environment, right or wrong.",
         "The planned belief follows the exact plan under the belief of the belief agent: its distance to the oracle is "
         "the price of not knowing the parameters, and the distance of the learned agent to it is the price of "
         "learning.",
@@ -94,6 +105,10 @@ def _choices(results: Results) -> Section:
     """How settings were chosen, for the domains and agents in the results."""
     domains, agents = results.unique("domain"), results.unique("agent")
     text = [
+        f"Agents that learn over beliefs train for {STEPS[ROVER]:,} steps on Mars Rover and {STEPS[GAIN]:,} on "
+        "CartPole, many lives at once; DQN, robust and soft-robust DQN, domain randomisation, EWoK and IWOCS for "
+        f"{DQN_STEPS:,} steps that are replayed, all with the same network and settings. Their settings, and the "
+        "temperature of EWoK, were not tuned.",
         "Settings were chosen on training seeds from 100 on. Environments with a drawn prior change at random times; "
         "ranges and hazards of their priors were drawn from a stream of random numbers that no choice had used.",
     ]
@@ -160,7 +175,7 @@ def _domain(domain: str, results: Results) -> Section:
             "Mean return of an episode in each environment, with 95 % intervals if there are several training seeds.",
         )
     )
-    return Section(TITLES[domain], (), tuple(exhibits), (_returns(results), *_regrets(results)))
+    return Section(TITLES[domain], (), tuple(exhibits), (_returns(results), *_recovery(results), *_regrets(results)))
 
 
 def _file(domain: str) -> str:
@@ -223,6 +238,23 @@ def _text(results: Results, agent: str, world: str) -> str:
         return ""
     places = 1 if abs(found.estimate) >= 10.0 else 3
     return f"{found.estimate:.{places}f}" if found.low == found.high else interval_text(found, places)
+
+
+def _recovery(results: Results) -> tuple[Table, ...]:
+    """Episodes until each agent has recovered from each change of the schedule; empty without an oracle."""
+    if not results.where(agent=ORACLE, metric="curve"):
+        return ()
+    found = recovered_at(results)
+    changes = len(next(iter(found.values())))
+    rows = tuple(
+        (agent, *(interval_text(mean_interval(line), 1) if len(line) > 1 else f"{line[0]:.0f}" for line in episodes))
+        for agent, episodes in found.items()
+    )
+    title = (
+        f"Episodes under the schedule until the mean return is within {percent(AGAIN)} of the oracle's, relative to "
+        "the range between agents; the length of the phase if never"
+    )
+    return (Table(title, ("agent", *(f"change {k + 1}" for k in range(changes))), rows),)
 
 
 def _regrets(results: Results) -> tuple[Table, ...]:

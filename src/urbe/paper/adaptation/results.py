@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from urbe.paper.adaptation import LEARNERS, ORACLE, YARDSTICKS
+from urbe.paper.adaptation import LEARNERS, ORACLE, SCHEDULE, YARDSTICKS
 from urbe.paper.results import Results
-from urbe.statistics import relative_regret
+from urbe.statistics import recovery_times, relative_regret
 from urbe.types import FloatArray
 
 WAITING = -0.2
@@ -38,6 +38,30 @@ def advantage(results: Results, agent: str, world: str) -> FloatArray:
     most = oracle(results, world)
     shares: FloatArray = (returns(results, agent, world) - WAITING) / (most - WAITING)
     return shares
+
+
+AGAIN = 0.1
+"""Tolerance relative to the oracle at the end of a phase, as a share of the range between agents."""
+
+AVERAGED = 5
+"""Largest number of episodes whose mean return counts as a recovery; a fifth of shorter phases."""
+
+
+def recovered_at(results: Results) -> dict[str, FloatArray]:
+    """`(phases - 1, seeds)` episodes after each change of the schedule before an agent is as good as it has to be.
+
+    That is, until the return, averaged over lives and some episodes, is within `AGAIN` of the oracle's at the end of
+    the phase. An agent that is not before the next change has the length of the phase.
+    """
+    late = {agent: of_phases(results, agent, SCHEDULE, "late").mean(axis=1) for agent in results.unique("agent")}
+    targets = late[ORACLE] - AGAIN * np.ptp(np.stack([late[agent] for agent in agents_of(results)]), axis=0)
+    found = {}
+    for agent in results.unique("agent"):
+        curves = of_phases(results, agent, SCHEDULE, "curve").T  # (seeds, episodes)
+        length = curves.shape[1] // len(targets)
+        window = min(AVERAGED, max(length // 5, 1))
+        found[agent] = recovery_times(curves, [length] * len(targets), targets, window)[:, 1:].T.astype(np.float64)
+    return found
 
 
 def oracle(results: Results, world: str) -> float:

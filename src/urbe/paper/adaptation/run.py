@@ -19,6 +19,7 @@ from urbe.paper.adaptation import (
     QUICK_WORLDS,
     RANDOMISED,
     ROBUST,
+    SCHEDULE,
     SOFT,
     THOMPSON,
     URBE,
@@ -176,6 +177,9 @@ def _in_tables(cell: AdaptationCell, domain: Domain) -> Iterator[Row]:
 def _measured(cell: AdaptationCell, name: str, world: World, returns: FloatArray) -> Iterator[Row]:
     yield _row(cell, name, "return", float(returns.mean()))
     yield _row(cell, name, "worst", worst_lives(returns))
+    if name == SCHEDULE:
+        for at, mean in enumerate(returns.mean(axis=0)):
+            yield _row(cell, name, "curve", float(mean), at)
     if world.phases:
         parts = np.split(returns, np.cumsum(world.phases)[:-1], axis=1)
         fifths = [-(-part.shape[1] // 5) for part in parts]
