@@ -20,14 +20,14 @@ from urbe.deep import (
     load,
     robust_dqn,
     try_members,
-    who_decides,
 )
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.core.loss import SAME, decided_by
+from urbe.deep.training import who_decides
 from urbe.gym import EnvMembers, FunctionMembers
 from urbe.simulators import CartPole, UncertaintySet
 
-ROOM = Path(__file__).parents[2] / "examples" / "thermostat"
+ROOM = Path(__file__).parents[3] / "examples" / "thermostat"
 TINY = Settings(network=Network(hidden=(8,)), batch=8, capacity=256, warm_up=16, discount=0.9)
 POLE = CartPole()
 POLES = UncertaintySet.grid(POLE, half_length=(0.25, 1.0))
