@@ -64,8 +64,8 @@ from urbe.deep.training.callbacks import Callback as Callback
 from urbe.deep.training.callbacks import Decision as Decision
 from urbe.deep.training.endless import NoEpisodeEnded as NoEpisodeEnded
 from urbe.deep.training.evaluate import Evaluate as Evaluate
+from urbe.deep.training.member_trials import MemberTrial as MemberTrial
+from urbe.deep.training.member_trials import try_members as try_members
 from urbe.deep.training.train import train as train
-from urbe.deep.training.who_decides import MemberTrial as MemberTrial
 from urbe.deep.training.who_decides import OneMemberDecides as OneMemberDecides
 from urbe.deep.training.who_decides import deciding as deciding
-from urbe.deep.training.who_decides import try_members as try_members
