@@ -31,6 +31,13 @@ def test_import_of_all_names_brings_the_listed_ones(package):
     assert found.keys() - {"__builtins__"} == listed_names(package.__name__).keys()
 
 
+@pytest.mark.parametrize("package", ["agents", "deep", "gym", "simulators"])
+def test_import_of_all_names_does_not_hide_urbe(package):
+    found = {}
+    exec(f"from urbe.{package} import *", found)
+    assert found.get("urbe", urbe) is urbe
+
+
 @PACKAGES
 def test_names_are_listed_in_order_and_once(package):
     lines = Path(package.__file__).with_suffix(".pyi").read_text().splitlines()

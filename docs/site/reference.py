@@ -51,7 +51,7 @@ MODULES = (
     "urbe.agents.learner", "urbe.agents.choose", "urbe.agents.locate",
     "urbe.envs.base", "urbe.envs.finite",
     "urbe.simulators.limits",
-    "urbe.deep.paper", "urbe.deep.core.variances", "urbe.deep.callbacks",
+    "urbe.deep.paper", "urbe.deep.core.variances", "urbe.deep.training.callbacks",
     "urbe.evaluation.robustness", "urbe.evaluation.adaptation", "urbe.evaluation.trace", "urbe.evaluation.regret",
     "urbe.statistics.verdicts",
     "urbe.runs.directory", "urbe.runs.checkpoint",

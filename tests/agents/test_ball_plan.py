@@ -9,7 +9,7 @@ from urbe import Chi2Ball, KLBall, L1Ball
 from urbe.agents import PSRL, UBE, URBE, Robust, Single, Streams, Task, run
 from urbe.agents.ball_plan import balls_of, plan_with_balls
 from urbe.agents.set_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty, SetPlan
-from urbe.agents.urbe import chosen_set
+from urbe.agents.urbe_family import chosen_set
 from urbe.envs import FiniteEnv, Phase
 from urbe.posteriors.beliefs import Forgetting
 from urbe.runs.checkpoint import load_agent, save_agent

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from urbe.cli import main, worlds
-from urbe.deep.load import load
 from urbe.deep.presets import dqn_ube
+from urbe.deep.saving.load import load
 from urbe.deep.settings import Network
 from urbe.evaluation.robustness import evaluate
 from urbe.simulators import CartPole
@@ -26,7 +26,7 @@ def _as_it_was():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("urbe.cli.worlds.set_up_jax", lambda: None)
         once = cache(load)
-        patch.setattr(import_module("urbe.deep.load"), "load", lambda path: once(os.path.realpath(path)))
+        patch.setattr(import_module("urbe.deep.saving.load"), "load", lambda path: once(os.path.realpath(path)))
         yield
 
 
@@ -99,7 +99,7 @@ def test_environments_of_gymnasium_are_made_by_name(agents, capsys):
 def test_an_agent_that_does_not_know_its_environment_needs_one(agents, capsys, monkeypatch):
     folder, agent = agents
     alone = SimpleNamespace(name="dqn", simulator=None, policy=agent.policy, seed=0, step=0)
-    monkeypatch.setattr(import_module("urbe.deep.load"), "load", lambda _: alone)
+    monkeypatch.setattr(import_module("urbe.deep.saving.load"), "load", lambda _: alone)
     code, _, err = run(capsys, folder / "one")
     assert code == 2
     assert "does not store the environment of its agent; give --env ID" in err

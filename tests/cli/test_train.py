@@ -1,4 +1,4 @@
-"""`urbe train` from the command line; killed runs are in tests/deep/test_kill.py."""
+"""`urbe train` from the command line; killed runs are in tests/deep/training/test_kill.py."""
 
 import os
 import sys
@@ -12,10 +12,10 @@ from urbe.cli import main, train, worlds
 from urbe.cli.main import build_parser
 from urbe.cli.worlds import set_up_jax
 from urbe.deep import Adam, KalmanLastLayer, LastLayer, NotFinite, NoVariance, Worst, paper
-from urbe.deep.load import load
 from urbe.deep.presets import dqn_urbe
+from urbe.deep.saving.load import load
 from urbe.deep.settings import CopyEvery, Decay, Network, Settings
-from urbe.deep.train import train as train_agent
+from urbe.deep.training.train import train as train_agent
 from urbe.runs.directory import RunDirectory, read_checkpoint, read_config, read_finished, saved_steps
 from urbe.runs.row_log import read_rows
 from urbe.simulators import CartPole, LogUniform, MarsRover, Normal, UncertaintySet, Uniform
@@ -159,7 +159,7 @@ def test_numbers_that_are_none_end_it_with_a_word(capsys, tmp_path, monkeypatch)
     def broken(*_, **__):
         raise NotFinite("The reward at step 7 is not finite, expected numbers.")
 
-    monkeypatch.setattr(sys.modules["urbe.deep.train"], "train", broken)
+    monkeypatch.setattr(sys.modules["urbe.deep.training.train"], "train", broken)
     monkeypatch.setattr(train, "make_agent", lambda _: None)
     code, _, err = run(capsys, "cartpole", "--agent", "dqn", "--seed", 0, "--out", tmp_path / "run")
     assert code == 1
@@ -173,7 +173,7 @@ def test_ctrl_c_says_from_where_it_will_go_on(capsys, tmp_path, monkeypatch):
     def pressed(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["urbe.deep.train"], "train", pressed)
+    monkeypatch.setattr(sys.modules["urbe.deep.training.train"], "train", pressed)
     monkeypatch.setattr(train, "make_agent", lambda _: None)
     with RunDirectory(tmp_path / "run", {}) as folder:
         folder.save(1200, {})

@@ -11,7 +11,7 @@ import pytest
 
 from urbe import deep
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.load import load
+from urbe.deep.saving.load import load
 from urbe.evaluation.adaptation import deploy_lives, parameter_paths
 from urbe.gym import EnvMembers, RandomisedParams, SimulatorEnv
 from urbe.simulators import (

@@ -57,7 +57,8 @@ def test_the_users_cache_directory_is_respected(monkeypatch, tmp_path):
 def test_importing_leaves_jax_as_it_is():
     code = (
         "import jax; before = {n: getattr(jax.config, n) for n in ('jax_compilation_cache_dir', 'jax_enable_x64')};"
-        "import urbe.deep.train, urbe.deep.load, urbe.deep.compilation, urbe.deep.tensorboard, sys;"
+        "import sys, urbe.deep.training.train, urbe.deep.training.tensorboard, urbe.deep.saving.load;"
+        "import urbe.deep.compilation;"
         "assert before == {n: getattr(jax.config, n) for n in before}; assert 'tensorboardX' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from fixtures.policies import linear, table
-from urbe.deep.policy import Policy
+from urbe.deep.policies.policy import Policy
 from urbe.deep.presets import dqn_ube
 from urbe.deep.settings import Network
 from urbe.evaluation.episodes import draws, normal

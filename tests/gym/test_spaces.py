@@ -11,9 +11,9 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.core.last_layer import LastLayer
-from urbe.deep.load import load
+from urbe.deep.policies.sb3 import SB3Policy
 from urbe.deep.presets import dqn, dqn_ube
-from urbe.deep.sb3 import SB3Policy
+from urbe.deep.saving.load import load
 from urbe.deep.settings import Epsilon, Network
 from urbe.evaluation.robustness import evaluate
 from urbe.gym.rows import Observations

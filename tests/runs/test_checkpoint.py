@@ -193,7 +193,10 @@ def test_other_states_are_refused(state, message, tmp_path):
 
 OTHERS = [
     (Single(URBE(0.4), TASK, seed=0), "agent.radius is 0.3 in the file, expected 0.4 as in the given agent"),
-    (Single(QLearning(), TASK, seed=0), "agent is urbe.agents.urbe.URBE in the file, expected urbe.agents.q_learning."),
+    (
+        Single(QLearning(), TASK, seed=0),
+        "agent is urbe.agents.urbe_family.URBE in the file, expected urbe.agents.q_learning.",
+    ),
     (Single(URBE(0.3), TASK, seed=1), "seed is 0 in the file, expected 1"),
     (Single(URBE(0.3), TASK._replace(horizon=11), seed=0), "task.horizon is 10 in the file, expected 11"),
     (
@@ -248,7 +251,7 @@ def test_files_of_an_older_version_are_read(tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "before"),
-    [(PSRL(), "psrl.PSRL"), (UBE(), "ube.UBE"), (Robust(), "certain.Robust")],
+    [(PSRL(), "psrl.PSRL"), (UBE(), "ube.UBE"), (Robust(), "certain.Robust"), (URBE(0.3), "urbe.URBE")],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_files_of_kinds_that_were_defined_elsewhere_are_read(kind, before, tmp_path, monkeypatch):

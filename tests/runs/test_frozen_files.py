@@ -10,8 +10,8 @@ import pytest
 import urbe
 from urbe.agents import QLearning, Single, Task
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.load import load
-from urbe.deep.train import train
+from urbe.deep.saving.load import load
+from urbe.deep.training.train import train
 from urbe.runs.directory import saved_steps
 
 DATA = Path(__file__).parents[1] / "data"

@@ -34,8 +34,8 @@ from urbe.agents.tables import Minimax as Minimax
 from urbe.agents.tables import Oracle as Oracle
 from urbe.agents.ucrl2 import UCRL2 as UCRL2
 from urbe.agents.ucrl2 import Criterion as Criterion
-from urbe.agents.urbe import PSRL as PSRL
-from urbe.agents.urbe import UBE as UBE
-from urbe.agents.urbe import URBE as URBE
-from urbe.agents.urbe import CertaintyEquivalent as CertaintyEquivalent
-from urbe.agents.urbe import Robust as Robust
+from urbe.agents.urbe_family import PSRL as PSRL
+from urbe.agents.urbe_family import UBE as UBE
+from urbe.agents.urbe_family import URBE as URBE
+from urbe.agents.urbe_family import CertaintyEquivalent as CertaintyEquivalent
+from urbe.agents.urbe_family import Robust as Robust

@@ -31,6 +31,15 @@ STEP = 0.9
 MOST_SWEEPS = 100_000
 
 
+def check_restarts(model: MDP) -> None:
+    """Raises if the model has terminal states, which are restarts for average reward, but no first states."""
+    if model.terminal.any() and model.initial is None:
+        raise ValueError(
+            "The model has terminal states but no initial distribution, so what follows them is not known; build "
+            "it with initial=, or use Criterion.EPISODE."
+        )
+
+
 def extended_value_iteration(
     model: MDP,
     which: IntArray,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from urbe.agents.epochs import Epochs
-from urbe.agents.extended import best_gain, extended_value_iteration
+from urbe.agents.extended import best_gain, check_restarts, extended_value_iteration
 from urbe.agents.l1_plan import L1Plan
 from urbe.agents.set_plan import SetPlan, centred
 from urbe.ambiguity.l1 import L1Ball
@@ -109,11 +109,7 @@ class AveragePlan:
     """
 
     def __init__(self, model: MDP, replicates: int, sets: tuple[RectangularSet, ...] | None) -> None:
-        if model.terminal.any() and model.initial is None:
-            raise ValueError(
-                "The model has terminal states but no initial distribution, so what follows them is not known; build "
-                "it with initial=, or use Criterion.EPISODE."
-            )
+        check_restarts(model)
         self.model, self._sets = model.with_discount(1.0 - FALL), sets
         self.q = np.zeros((replicates, 1, model.n_rows))
         self.v = np.zeros((replicates, 1, model.n_states))

@@ -29,7 +29,7 @@ from urbe import checks
 from urbe.agents.base import Streams, Task
 from urbe.agents.choose import Noise
 from urbe.agents.epochs import Epochs
-from urbe.agents.extended import best_gain, extended_value_iteration
+from urbe.agents.extended import best_gain, check_restarts, extended_value_iteration
 from urbe.agents.l1_plan import L1Plan
 from urbe.agents.learner import Knowledge, ModelBasedAgent
 from urbe.agents.set_plan import SetPlan, centred
@@ -105,11 +105,8 @@ class OptimisticPlans:
         self._delta = checks.probability("delta", kind.delta)
         self._span = checks.number("span", kind.span, 0.0, np.inf)
         average = kind.criterion is Criterion.AVERAGE
-        if average and self._model.terminal.any() and self._model.initial is None:
-            raise ValueError(
-                "The model has terminal states but no initial distribution, so what follows them is not known; build "
-                "it with initial=, or use Criterion.EPISODE."
-            )
+        if average:
+            check_restarts(self._model)
         self.epochs = Epochs(self._model, streams)
         self._set = _as_function(kind.set, self._model, self._delta)
         plan = L1Plan if self._set is None else SetPlan

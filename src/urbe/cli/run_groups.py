@@ -41,7 +41,7 @@ def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> lis
     Raises:
       ValueError: there is no such run, or it has no environment to be evaluated on.
     """
-    from urbe.deep.load import load
+    from urbe.deep.saving.load import load
 
     given = worlds.adapter_named(adapter)
     found = []

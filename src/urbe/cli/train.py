@@ -141,9 +141,9 @@ def run(options: argparse.Namespace) -> int:
     worlds.set_up_jax()
     worlds.find_modules_here()
     from urbe.deep import NotFinite
-    from urbe.deep.endless import NoEpisodeEnded, endless
-    from urbe.deep.train import train
-    from urbe.deep.who_decides import OneMemberDecides, advice
+    from urbe.deep.training.endless import NoEpisodeEnded, endless
+    from urbe.deep.training.train import train
+    from urbe.deep.training.who_decides import OneMemberDecides, advice
     from urbe.runs.directory import read_config, saved_steps
 
     callbacks = evaluation(options)
@@ -191,7 +191,7 @@ def run(options: argparse.Namespace) -> int:
 
 def evaluation(options: argparse.Namespace) -> list[Any]:
     """Returns the callbacks that the options describe: one evaluation, or none."""
-    from urbe.deep.evaluate import Evaluate
+    from urbe.deep.training.evaluate import Evaluate
 
     asked = {
         "--evaluate-over": options.evaluate_over or None,
@@ -328,7 +328,7 @@ def _was_stopped(folder: str) -> bool:
 
 
 def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
-    from urbe.deep.who_decides import deciding
+    from urbe.deep.training.who_decides import deciding
 
     returns = agent.history.episodes["return"]
     summary = f"{agent.step} steps, {len(returns)} episodes"

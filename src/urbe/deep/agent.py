@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from urbe import checks
-from urbe.deep.callbacks import AnyCallback, watchers
 from urbe.deep.core.schedules import epsilon_at
-from urbe.deep.describe import describe_or_why, describe_world
-from urbe.deep.history import History
-from urbe.deep.learning_policies import LearningPolicy, learning_policy
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
 from urbe.deep.loops.trainer import Trainer
-from urbe.deep.memory_policies import acts_by_memory, memory_policy
-from urbe.deep.policy import Policy
-from urbe.deep.recording import learn_and_record
+from urbe.deep.policies.learning import LearningPolicy, learning_policy
+from urbe.deep.policies.memory import acts_by_memory, memory_policy
+from urbe.deep.policies.policy import Policy
+from urbe.deep.saving.describe import describe_or_why, describe_world
+from urbe.deep.training.callbacks import AnyCallback, watchers
+from urbe.deep.training.history import History
+from urbe.deep.training.recording import learn_and_record
 from urbe.evaluation.adaptation import MemoryPolicy
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import save_tensors
@@ -27,7 +27,7 @@ from urbe.runs.tree import flatten, unflatten
 from urbe.simulators import Simulator
 
 VERSION = 3
-"""The version of `DQNAgent.about` and `DQNAgent.tensors`; `urbe.deep.upgrade` reads earlier ones."""
+"""The version of `DQNAgent.about` and `DQNAgent.tensors`; `urbe.deep.saving.upgrade` reads earlier ones."""
 
 
 class DQNAgent:
@@ -100,7 +100,7 @@ class DQNAgent:
 
         Args:
           steps: number of environment steps.
-          callbacks: functions that are called with every row of the log (`urbe.deep.history.LOG`, by name), and
+          callbacks: functions that are called with every row of the log, a dict (`urbe.deep.training.history.LOG`), and
             objects that measure the agent at intervals, such as `urbe.deep.Evaluate`; functions also get their rows.
           progress: show progress: a bar on a terminal, otherwise an occasional line on standard error.
 
@@ -111,9 +111,9 @@ class DQNAgent:
           OneMemberDecides: one member of the uncertainty set decided nearly all targets.
           NoEpisodeEnded: none has ended in 10000 steps or more.
         """
-        from urbe.deep.endless import warn_of_endless
-        from urbe.deep.progress import learning  # imports rich, needed only here
-        from urbe.deep.who_decides import warn_of_one
+        from urbe.deep.training.endless import warn_of_endless
+        from urbe.deep.training.progress import learning  # imports rich, needed only here
+        from urbe.deep.training.who_decides import warn_of_one
 
         end = self.step + checks.whole_number("steps", steps, 0)
         watched = watchers(callbacks, self)

@@ -33,7 +33,7 @@ class ActingRule(Protocol):
 
 @runtime_checkable
 class Traceable(Protocol):
-    """A policy that can be compiled together with a simulator, such as `urbe.deep.policy.Policy`."""
+    """A policy that can be compiled together with a simulator, such as `urbe.deep.policies.policy.Policy`."""
 
     @property
     def rule(self) -> ActingRule:

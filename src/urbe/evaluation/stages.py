@@ -6,11 +6,10 @@ from typing import Protocol
 
 from urbe.evaluation.episodes import EpisodeDraws
 from urbe.evaluation.grids import Point
-from urbe.evaluation.gym_world import GymWorld
 from urbe.evaluation.host import Player, play, player
 from urbe.evaluation.policies import Acting, Predicts, Traceable
 from urbe.evaluation.rollouts import MOST, RolloutOutcome, roll_out
-from urbe.evaluation.worlds import SimulatorWorld, same_sizes
+from urbe.evaluation.worlds import ParallelWorld, same_sizes
 from urbe.simulators import Simulator
 from urbe.simulators.base import observation_size
 from urbe.simulators.limits import with_params
@@ -78,11 +77,7 @@ class SteppedStage:
     """
 
     def __init__(
-        self,
-        policy: Traceable | Predicts,
-        world: SimulatorWorld | GymWorld,
-        time_limit: int | None,
-        drawn: EpisodeDraws,
+        self, policy: Traceable | Predicts, world: ParallelWorld, time_limit: int | None, drawn: EpisodeDraws
     ) -> None:
         self._world = world
         self._limit = world.time_limit if time_limit is None else time_limit
@@ -91,12 +86,12 @@ class SteppedStage:
         self._noisy: Player = (
             player(policy, world, first, noisy=True) if isinstance(policy, Traceable) else self._greedy
         )
-        if isinstance(world, GymWorld) and self._greedy.rows:
+        if self._greedy.rows:
             world.widen(min(GYM_LANES, len(drawn.seeds)))
 
     @property
     def most(self) -> int:
-        return self._world.lanes if isinstance(self._world, GymWorld) else MOST
+        return self._world.lanes
 
     def enter(self, point: Point) -> None:
         self._world.enter(point)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int32, UInt32
 
 from urbe.evaluation.episodes import EpisodeDraws
 from urbe.evaluation.grids import Point
-from urbe.evaluation.rollouts import advance, begin
+from urbe.evaluation.rollouts import MOST, advance, begin
 from urbe.simulators import Simulator
 from urbe.simulators.base import Arrival, Params, State, observation_size
 from urbe.simulators.limits import with_params
@@ -60,6 +60,17 @@ class EpisodeWorld(Protocol):
         """Converts numbers from 0, one per episode, to actions."""
 
 
+class ParallelWorld(EpisodeWorld, Protocol):
+    """A world that knows how many episodes it can play in parallel."""
+
+    @property
+    def lanes(self) -> int:
+        """The largest number of episodes in parallel."""
+
+    def widen(self, count: int) -> None:
+        """Makes room for `count` episodes in parallel, if that is possible."""
+
+
 class SimulatorWorld:
     """A simulator, with the random numbers of `SimulatorEnv`.
 
@@ -70,10 +81,14 @@ class SimulatorWorld:
     def __init__(self, simulator: Simulator) -> None:
         self.simulator = simulator
         self.time_limit: int | None = simulator.time_limit
+        self.lanes = MOST
         self.action_shape: tuple[int, ...] = ()
         self.state: State = None
         self._params: Params = simulator.nominal()
         self._elapsed = 0
+
+    def widen(self, count: int) -> None:
+        """Does nothing: any number of episodes fits."""
 
     def enter(self, point: Point) -> None:
         self._params = with_params(self.simulator, self.simulator.nominal(), point)

@@ -48,12 +48,7 @@ def log_of(
         found = column_names(given, names)
     except ValueError as error:
         raise ValueError(f"{error}{NAME_THEM}") from None
-    columns = {
-        name: frame_column(table, own, missing_values, as_labels=bool(labels) and name in CALLED)
-        for name, own in found.items()
-    }
-    if not checks.same_length(columns):
-        raise ValueError("There are no transitions; expected at least one.")
+    columns = columns_of(table, found, missing_values, labels)
     costs = columns.pop("cost", None)
     if costs is not None:
         columns["reward"] = replace(costs, values=0.0 - numbers(costs))
@@ -67,6 +62,19 @@ def log_of(
     if costs is not None:
         notes.append(f"Rewards are minus the column {costs.name}, so values are minus costs.")
     return with_id_notes(replace(log, notes=tuple(notes)))
+
+
+def columns_of(
+    table: Any, found: Mapping[str, Any], missing_values: Sequence[str | float], labels: bool | None
+) -> dict[str, Column]:
+    """The columns `found` of a table of transitions, by their usual names; raises if it has no rows."""
+    columns = {
+        name: frame_column(table, own, missing_values, as_labels=bool(labels) and name in CALLED)
+        for name, own in found.items()
+    }
+    if not checks.same_length(columns):
+        raise ValueError("There are no transitions; expected at least one.")
+    return columns
 
 
 def _given(columns: dict[str, Column], missing: Missing, labels: bool | None) -> Transitions:

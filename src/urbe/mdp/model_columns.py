@@ -19,7 +19,7 @@ from urbe.mdp import build
 from urbe.mdp.frames import collected, frame_column, frame_names, numbers
 from urbe.mdp.intervals import PairError
 from urbe.mdp.labels import Labels
-from urbe.mdp.log_columns import CALLED, NAME_THEM, Missing, complete_rows, encoded
+from urbe.mdp.log_columns import NAME_THEM, Missing, columns_of, complete_rows, encoded
 from urbe.mdp.model import MDP
 from urbe.mdp.start import first_states
 from urbe.mdp.transitions import match_names, require_names
@@ -52,12 +52,7 @@ def model_of(
         require_names(found, given, NEEDED if bounded else (*NEEDED, "probability"))
     except ValueError as error:
         raise ValueError(f"{error}{NAME_THEM}") from None
-    columns = {
-        name: frame_column(table, own, missing_values, as_labels=bool(labels) and name in CALLED)
-        for name, own in found.items()
-    }
-    if not checks.same_length(columns):
-        raise ValueError("There are no transitions; expected at least one.")
+    columns = columns_of(table, found, missing_values, labels)
     keep, _ = complete_rows(columns, missing, np.ones(len(columns["state"]), dtype=bool))
     (s, t), states = encoded([columns["state"], columns["next_state"]], keep, labels)
     (a,), actions = encoded([columns["action"]], keep, labels)

@@ -177,7 +177,7 @@ def _read(path: str | os.PathLike[str]) -> upgrade.Read:
 
 
 def fingerprint(name: str, value: object) -> dict[str, str]:
-    """`{"agent": "urbe.agents.urbe.URBE", "agent.radius": "0.3", ...}`: every part of `value`, by its path.
+    """`{"agent": "urbe.agents.urbe_family.URBE", "agent.radius": "0.3", ...}`: every part of `value`, by its path.
 
     Dataclasses, named tuples, other objects with attributes, mappings, sequences, arrays, plain values and functions
     (by name) are distinguished; arrays by all of their bits.

@@ -28,11 +28,16 @@ from urbe.runs.sealed import read_bytes, read_sealed
 
 MANIFEST = "manifest.json"
 MOVED = {
-    "urbe.agents.certain.CertaintyEquivalent": "urbe.agents.urbe.CertaintyEquivalent",
-    "urbe.agents.certain.Robust": "urbe.agents.urbe.Robust",
+    "urbe.agents.certain.CertaintyEquivalent": "urbe.agents.urbe_family.CertaintyEquivalent",
+    "urbe.agents.certain.Robust": "urbe.agents.urbe_family.Robust",
     "urbe.agents.decay.Decay": "urbe.agents.decay.PolynomialDecay",
-    "urbe.agents.psrl.PSRL": "urbe.agents.urbe.PSRL",
-    "urbe.agents.ube.UBE": "urbe.agents.urbe.UBE",
+    "urbe.agents.psrl.PSRL": "urbe.agents.urbe_family.PSRL",
+    "urbe.agents.ube.UBE": "urbe.agents.urbe_family.UBE",
+    "urbe.agents.urbe.CertaintyEquivalent": "urbe.agents.urbe_family.CertaintyEquivalent",
+    "urbe.agents.urbe.PSRL": "urbe.agents.urbe_family.PSRL",
+    "urbe.agents.urbe.Robust": "urbe.agents.urbe_family.Robust",
+    "urbe.agents.urbe.UBE": "urbe.agents.urbe_family.UBE",
+    "urbe.agents.urbe.URBE": "urbe.agents.urbe_family.URBE",
 }
 """Where the parts of saved agents are defined today."""
 Read = tuple[dict[str, np.ndarray], dict[str, Any]]

@@ -21,7 +21,7 @@ from urbe.deep.core.precision import double
 from urbe.deep.core.replay import Successors, Transition
 from urbe.deep.core.settings import Settings
 from urbe.deep.core.variances import Variance
-from urbe.deep.describe import build, describe
+from urbe.deep.saving.describe import build, describe
 
 ROUNDING = 1e-5
 """Allowed difference between float32 results of equivalent computations, relative to 1 + their size."""

@@ -9,7 +9,7 @@ from urbe.deep import paper
 from urbe.deep.core.last_layer import LastLayer, calibrated
 from urbe.deep.core.natures import Worst
 from urbe.deep.core.variances import NoVariance
-from urbe.deep.policy import Policy, Weights
+from urbe.deep.policies.policy import Policy, Weights
 from urbe.deep.presets import soft_robust_dqn
 from urbe.deep.settings import Adam, CopyEvery, Decay, Epsilon, Network, Settings
 from urbe.simulators import CartPole, UncertaintySet

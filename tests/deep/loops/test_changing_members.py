@@ -6,9 +6,9 @@ import pytest
 
 from urbe.deep.agent import DQNAgent
 from urbe.deep.core.natures import Worst
-from urbe.deep.load import load
 from urbe.deep.loops.compiled import make_advance
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
+from urbe.deep.saving.load import load
 from urbe.deep.settings import Network, Settings
 from urbe.simulators import CartPole, UncertaintySet
 

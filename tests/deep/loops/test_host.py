@@ -18,7 +18,7 @@ from urbe.deep.loops.host.callback import CallbackSession
 from urbe.deep.loops.host.program import CarryTree, Columns, ProgramShape, make_feed, make_start
 from urbe.deep.loops.host.trainer import HostTrainer
 from urbe.deep.loops.trainer import FrozenTrainer
-from urbe.deep.policy import Policy
+from urbe.deep.policies.policy import Policy
 from urbe.deep.presets import dqn, dqn_urbe, robust_dqn, soft_robust_dqn
 from urbe.gym import SimulatorEnv
 from urbe.gym.discrete_actions import DiscreteActions

@@ -7,8 +7,8 @@ import pytest
 from scipy import integrate, special, stats
 
 from oracles.rover import rows as plain_rows
-from urbe.deep.policy import Policy
-from urbe.deep.train import train
+from urbe.deep.policies.policy import Policy
+from urbe.deep.training.train import train
 from urbe.paper.chapter import check_chapters
 from urbe.paper.mars_rover import (
     CELLS,

@@ -18,7 +18,7 @@ from urbe.deep.actor_critic.learner import ActorCriticRun, DrawnFrom, advance, b
 from urbe.deep.actor_critic.settings import ActorCriticSettings
 from urbe.deep.core.finite import NotFinite
 from urbe.deep.core.keys import key_data, root_key, with_keys
-from urbe.deep.describe import build, describe
+from urbe.deep.saving.describe import build, describe
 from urbe.runs.errors import CheckpointError, refused
 from urbe.runs.tensors import load_tensors, save_tensors
 from urbe.runs.tree import flatten, unflatten

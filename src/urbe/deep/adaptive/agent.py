@@ -26,7 +26,7 @@ from urbe.deep.adaptive.session import Session
 from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.core.finite import NotFinite
 from urbe.deep.core.keys import key_data, root_key, with_keys
-from urbe.deep.describe import describe, describe_or_why
+from urbe.deep.saving.describe import describe, describe_or_why
 from urbe.evaluation.adaptation import Deployments, deploy_lives, parameter_paths
 from urbe.evaluation.gym_world import own_limit
 from urbe.evaluation.host import ENDLESS, endless

@@ -9,7 +9,7 @@ import numpy as np
 
 from urbe.deep.adaptive.agent import VERSION, AdaptiveAgent
 from urbe.deep.adaptive.model import BeliefModel
-from urbe.deep.describe import build
+from urbe.deep.saving.describe import build
 from urbe.gym.env_simulator import EnvSimulator
 from urbe.gym.kinds import SINGLE, Env
 from urbe.runs.errors import CheckpointError, refused

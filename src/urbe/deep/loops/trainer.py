@@ -69,7 +69,7 @@ class Trainer(Protocol):
 
 @runtime_checkable
 class Training(Protocol):
-    """A training that replaces DQN in the compiled loop; a frozen dataclass that `urbe.deep.describe` lists."""
+    """A training that replaces DQN in the compiled loop; a frozen dataclass that `urbe.deep.saving.describe` lists."""
 
     def programs(
         self, settings: Settings, simulator: Simulator, schedule: Schedule | None, record_every: int

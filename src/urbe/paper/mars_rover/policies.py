@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from urbe.deep import LastLayer
-from urbe.deep.policy import Policy
+from urbe.deep.policies.policy import Policy
 from urbe.simulators import MarsRover
 from urbe.types import FloatArray, IntArray
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from urbe.deep.paper import MARS_ROVER
-from urbe.deep.train import train
-from urbe.deep.who_decides import OneMemberDecides
+from urbe.deep.training.train import train
+from urbe.deep.training.who_decides import OneMemberDecides
 from urbe.evaluation.robustness import evaluate
 from urbe.paper.mars_rover import (
     CHANGED,

@@ -1,7 +1,7 @@
 """Train in a folder: a run that is killed at any moment and resumed ends with the same bytes as an uninterrupted one.
 
-    log.csv           a row per `log_every` steps, columns `urbe.deep.history.LOG`
-    episodes.csv      a row per episode, columns `urbe.deep.history.EPISODES`
+    log.csv           a row per `log_every` steps, columns `urbe.deep.training.history.LOG`
+    episodes.csv      a row per episode, columns `urbe.deep.training.history.EPISODES`
     members.csv       a row per row of the log, the share of targets that each member decided; only if there are several
     evaluation.csv    a row per measurement of a callback, in a file of its name
     checkpoints/      the agent, at fixed intervals, whenever it is the best so far, and at the end
@@ -21,15 +21,15 @@ from pathlib import Path
 
 from urbe import checks
 from urbe.deep.agent import DQNAgent
-from urbe.deep.best import keep_best, settle_best
-from urbe.deep.callbacks import AnyCallback, watchers
-from urbe.deep.endless import warn_of_endless
-from urbe.deep.load import past
-from urbe.deep.progress import learning
-from urbe.deep.recording import Recorded, learn_and_record
-from urbe.deep.tensorboard import Events
-from urbe.deep.upgrade import as_begun, renamed
-from urbe.deep.who_decides import warn_of_one
+from urbe.deep.saving.load import past
+from urbe.deep.saving.upgrade import as_begun, renamed
+from urbe.deep.training.best import keep_best, settle_best
+from urbe.deep.training.callbacks import AnyCallback, watchers
+from urbe.deep.training.endless import warn_of_endless
+from urbe.deep.training.progress import learning
+from urbe.deep.training.recording import Recorded, learn_and_record
+from urbe.deep.training.tensorboard import Events
+from urbe.deep.training.who_decides import warn_of_one
 from urbe.runs.directory import RunDirectory
 from urbe.runs.row_log import RowLog
 

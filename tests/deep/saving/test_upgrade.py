@@ -9,11 +9,11 @@ import pytest
 from fixtures.old_files import write_folder_checkpoint
 from urbe.deep.agent import VERSION
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.load import load
 from urbe.deep.presets import dqn
+from urbe.deep.saving.load import load
+from urbe.deep.saving.upgrade import upgraded
 from urbe.deep.settings import CopyEvery, Network, Settings
-from urbe.deep.train import train
-from urbe.deep.upgrade import upgraded
+from urbe.deep.training.train import train
 from urbe.runs.directory import RunDirectory, read_config
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import save_tensors

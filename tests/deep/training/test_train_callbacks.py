@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from oracles.event_files import shown
-from urbe.deep import best as best_module
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.evaluate import Evaluate
-from urbe.deep.load import load
 from urbe.deep.presets import dqn
+from urbe.deep.saving.load import load
 from urbe.deep.settings import Network
-from urbe.deep.train import train
+from urbe.deep.training import best as best_module
+from urbe.deep.training.evaluate import Evaluate
+from urbe.deep.training.train import train
 from urbe.evaluation.robustness import evaluate
 from urbe.runs import tensors as tensors_module
 from urbe.runs.directory import RunDirectory, read_finished, saved_steps

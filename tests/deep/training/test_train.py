@@ -13,14 +13,14 @@ import pytest
 
 from oracles.event_files import shown
 from urbe import atomic
-from urbe.deep import tensorboard
 from urbe.deep.compilation import cache_compilation, default_folder
 from urbe.deep.core.finite import NotFinite
-from urbe.deep.history import EPISODES, LOG
-from urbe.deep.load import load
 from urbe.deep.presets import dqn, dqn_urbe
+from urbe.deep.saving.load import load
 from urbe.deep.settings import Network
-from urbe.deep.train import train
+from urbe.deep.training import tensorboard
+from urbe.deep.training.history import EPISODES, LOG
+from urbe.deep.training.train import train
 from urbe.runs import tensors as tensors_module
 from urbe.runs.directory import RunDirectory, read_finished, saved_steps
 from urbe.runs.errors import CheckpointError
@@ -259,10 +259,10 @@ import errno, os, sys
 from pathlib import Path
 from urbe.deep.compilation import cache_compilation, default_folder
 cache_compilation(sys.argv[3])
-from urbe.deep.load import load
+from urbe.deep.saving.load import load
 from urbe.deep.presets import dqn_urbe
 from urbe.deep.settings import Network
-from urbe.deep.train import train
+from urbe.deep.training.train import train
 from urbe.runs.directory import saved_steps
 from urbe.simulators import CartPole, UncertaintySet
 

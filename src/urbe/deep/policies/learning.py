@@ -26,7 +26,7 @@ from urbe.deep.core.schedules import Decay, Epsilon
 from urbe.deep.core.settings import Settings
 from urbe.deep.core.variances import NoVariance
 from urbe.deep.loops.trainer import Trainer
-from urbe.deep.memory_policies import WithoutMemory, memory_policy
+from urbe.deep.policies.memory import WithoutMemory, memory_policy
 from urbe.evaluation.adaptation import Step
 from urbe.simulators.base import Key
 

@@ -11,8 +11,8 @@ from urbe.deep import settings as config
 from urbe.deep.baselines import domain_randomised_dqn
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.core import last_layer, natures
-from urbe.deep.load import load
 from urbe.deep.presets import dqn, dqn_urbe
+from urbe.deep.saving.load import load
 from urbe.gym.members.copies import EnvMembers
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import load_tensors

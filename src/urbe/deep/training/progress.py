@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from urbe.deep.callbacks import Row
+from urbe.deep.training.callbacks import Row
 from urbe.progress import progress
 
 if TYPE_CHECKING:

@@ -20,14 +20,14 @@ from urbe.deep import (
     load,
     robust_dqn,
     try_members,
-    who_decides,
 )
 from urbe.deep.compilation import cache_compilation
 from urbe.deep.core.loss import SAME, decided_by
+from urbe.deep.training import member_trials, who_decides
 from urbe.gym import EnvMembers, FunctionMembers
 from urbe.simulators import CartPole, UncertaintySet
 
-ROOM = Path(__file__).parents[2] / "examples" / "thermostat"
+ROOM = Path(__file__).parents[3] / "examples" / "thermostat"
 TINY = Settings(network=Network(hidden=(8,)), batch=8, capacity=256, warm_up=16, discount=0.9)
 POLE = CartPole()
 POLES = UncertaintySet.grid(POLE, half_length=(0.25, 1.0))
@@ -124,8 +124,8 @@ def test_it_is_the_same_wherever_learning_is_cut_saved_and_loaded(tmp_path):
 def test_a_hopeless_member_is_found_and_said(monkeypatch, thermostat):
     """Outside -15 the heater reaches 0 degrees at most, where every reward is the lowest; outside 15 all is well."""
     monkeypatch.setattr(who_decides, "ENOUGH", 100)
-    monkeypatch.setattr(who_decides, "SEARCHED", 6)
-    monkeypatch.setattr(who_decides, "EPISODES", 6)
+    monkeypatch.setattr(member_trials, "SEARCHED", 6)
+    monkeypatch.setattr(member_trials, "EPISODES", 6)
     members = EnvMembers.grid(thermostat(), outside=(-15.0, 15.0))
     agent = robust_dqn(thermostat(), members, seed=0, settings=TINY, log_every=50)
     with pytest.warns(OneMemberDecides, match=r"outside -15 decided \d+ % of the targets"):
@@ -145,8 +145,8 @@ def test_a_hopeless_member_is_found_and_said(monkeypatch, thermostat):
 
 def test_policies_are_tried_on_any_observations_and_actions(monkeypatch, thermostat):
     """The same room with named observations and actions from 4 on has the same best policy."""
-    monkeypatch.setattr(who_decides, "SEARCHED", 2)
-    monkeypatch.setattr(who_decides, "EPISODES", 2)
+    monkeypatch.setattr(member_trials, "SEARCHED", 2)
+    monkeypatch.setattr(member_trials, "EPISODES", 2)
 
     class Named(thermostat):
         def __init__(self):
@@ -172,8 +172,8 @@ def test_policies_are_tried_on_any_observations_and_actions(monkeypatch, thermos
 
 
 def test_a_simulators_members_are_tried_too(monkeypatch):
-    monkeypatch.setattr(who_decides, "SEARCHED", 3)
-    monkeypatch.setattr(who_decides, "EPISODES", 4)
+    monkeypatch.setattr(member_trials, "SEARCHED", 3)
+    monkeypatch.setattr(member_trials, "EPISODES", 4)
     agent = robust_dqn(CartPole(time_limit=30), POLES, seed=0, settings=TINY, log_every=40).learn(80)
     (long,) = try_members(agent, [2])
     assert (long.member, long.hopeless, long.tried) == (2, False, 7)

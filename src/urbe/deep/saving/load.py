@@ -1,8 +1,8 @@
 """Load saved agents, which resume bit for bit.
 
-A file names kinds that `urbe.deep.describe` lists, or parts of settings from modules that this process has imported,
-with their fields; nothing else is built, nothing is imported and no code in a file is executed. Objects that cannot be
-described (a simulator or a schedule of your own, a Gymnasium environment) must be given again.
+A file names kinds that `urbe.deep.saving.describe` lists, or parts of settings from modules that this process has
+imported, with their fields; nothing else is built, nothing is imported and no code in a file is executed. Objects that
+cannot be described (a simulator or a schedule of your own, a Gymnasium environment) must be given again.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from urbe.deep.core.keys import key_data, root_key
 from urbe.deep.core.learner import init_learner
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
-from urbe.deep.describe import build
-from urbe.deep.history import History
 from urbe.deep.loops.compiled import init_run
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
 from urbe.deep.loops.make import Environment, Uncertain, make_trainer
 from urbe.deep.loops.trainer import FrozenTrainer, Trainer, Training
-from urbe.deep.upgrade import renamed, upgraded
+from urbe.deep.saving.describe import build
+from urbe.deep.saving.upgrade import renamed, upgraded
+from urbe.deep.training.history import History
 from urbe.gym.kinds import KINDS
 from urbe.gym.rows import Observations
 from urbe.gym.spaces import Spaces

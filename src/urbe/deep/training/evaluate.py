@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from urbe import checks
-from urbe.deep.callbacks import Decision
+from urbe.deep.training.callbacks import Decision
 from urbe.evaluation.grids import Grid, points_of
 from urbe.evaluation.gym_world import EnvSource
 from urbe.evaluation.robustness import evaluate

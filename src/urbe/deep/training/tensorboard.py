@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from urbe.deep.callbacks import Row
-from urbe.deep.history import History
-from urbe.deep.recording import Recorded
+from urbe.deep.training.callbacks import Row
+from urbe.deep.training.history import History
+from urbe.deep.training.recording import Recorded
 from urbe.extras import need
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from urbe.deep.agent import DQNAgent
-from urbe.deep.callbacks import Callback
+from urbe.deep.training.callbacks import Callback
 from urbe.runs import upgrade
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import SUFFIX, read_header, save_tensors

@@ -12,7 +12,7 @@ from urbe.deep.core.last_layer import LastLayer
 from urbe.deep.core.learner import init_learner
 from urbe.deep.core.precision import double
 from urbe.deep.core.variances import NoVariance
-from urbe.deep.policy import Policy, act
+from urbe.deep.policies.policy import Policy, act
 from urbe.deep.settings import Network, Settings
 
 HEAD = LastLayer(beta=3.0, hidden=(5,))

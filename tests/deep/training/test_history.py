@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from urbe.deep.agent import DQNAgent
-from urbe.deep.history import EPISODES, LOG, History
 from urbe.deep.loops.meters import PER_STEP, PER_UPDATE
 from urbe.deep.loops.trainer import TrainingRecord
+from urbe.deep.training.history import EPISODES, LOG, History
 from urbe.runs.errors import CheckpointError
 
 

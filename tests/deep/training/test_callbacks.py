@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from urbe.deep.agent import DQNAgent
-from urbe.deep.callbacks import Callback, Decision
-from urbe.deep.evaluate import Evaluate
-from urbe.deep.history import LOG, History
 from urbe.deep.loops.meters import PER_STEP, PER_UPDATE
 from urbe.deep.loops.trainer import TrainingRecord
+from urbe.deep.training.callbacks import Callback, Decision
+from urbe.deep.training.evaluate import Evaluate
+from urbe.deep.training.history import LOG, History
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tree import flatten
 

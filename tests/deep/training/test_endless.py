@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from urbe.cli import main
-from urbe.deep import CopyEvery, Network, NoEpisodeEnded, Settings, dqn, endless
+from urbe.deep import CopyEvery, Network, NoEpisodeEnded, Settings, dqn
+from urbe.deep.training import endless
 
 
 class Treadmill(gymnasium.Env):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from urbe.deep import settings as config
 from urbe.deep.agent import VERSION
 from urbe.deep.compilation import cache_compilation
-from urbe.deep.load import load
 from urbe.deep.presets import dqn_urbe
+from urbe.deep.saving.load import load
 from urbe.runs.directory import RunDirectory
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import load_tensors, save_tensors
@@ -124,8 +124,8 @@ def test_whatever_a_description_says_there_is_one_error(saved, tmp_path_factory,
     """Believed only as far as it fits the arrays that are there; otherwise one exception, which names the folder."""
     path = doctored(saved, tmp_path_factory.mktemp("x") / "x", change)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["urbe.deep.load"], "CompiledTrainer", reached)
-        patch.setattr(sys.modules["urbe.deep.load"], "FrozenTrainer", reached)
+        patch.setattr(sys.modules["urbe.deep.saving.load"], "CompiledTrainer", reached)
+        patch.setattr(sys.modules["urbe.deep.saving.load"], "FrozenTrainer", reached)
         with pytest.raises((CheckpointError, Reached, ValueError)) as found:
             load(path)
     # a ValueError of another kind says that something of the user's own is missing, as the file does

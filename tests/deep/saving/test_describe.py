@@ -19,10 +19,10 @@ from urbe.deep.actor_critic.settings import ActorCriticSettings
 from urbe.deep.adaptive import natures as belief_natures
 from urbe.deep.adaptive import rules
 from urbe.deep.core import last_layer, minimum, natures, recurrent, variances
-from urbe.deep.describe import KNOWN, Unknown, build, describe
 from urbe.deep.loops.ewok import WorstKernel
 from urbe.deep.loops.iwocs import WorstCaseSearch
 from urbe.deep.loops.recurrent import RecurrentTraining
+from urbe.deep.saving.describe import KNOWN, Unknown, build, describe
 from urbe.rng import stream
 from urbe.simulators import mars_rover, schedules
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from urbe.deep.callbacks import Callback, Decision, Row
+from urbe.deep.training.callbacks import Callback, Decision, Row
 
 if TYPE_CHECKING:
     from urbe.deep.agent import DQNAgent

@@ -1,0 +1,1 @@
+"""Saved agents: their description as plain data, building them again, and files of older versions."""

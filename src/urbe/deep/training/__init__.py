@@ -1,0 +1,1 @@
+"""Long runs: callbacks, records of their history, measurements, progress, and training in a folder."""
