@@ -162,7 +162,8 @@ class MDP:
         """Builds a model from a table of transitions: a dict of columns, a pandas or polars frame, an Arrow table.
 
         The columns are `state`, `action`, `next_state`, `probability` and `reward`, or synonyms such as `s, a, s_next,
-        p, r`; with `lower` and `upper` the model has intervals, and needs no `probability`.
+        p, r`; a column `cost` takes the place of `reward`, with the sign changed. With `lower` and `upper` the model
+        has intervals, and needs no `probability`.
 
         Args:
           columns: the table.
@@ -310,6 +311,24 @@ class MDP:
             self.labels.actions if actions is None else tuple(actions),
         )
         return replace(self, labels=fitting_labels(labels, self.n_states, self.n_actions))
+
+    def with_terminal(self, states: Any) -> MDP:
+        """The same model, in which the process also ends in these states: they lose their actions, and have value 0.
+
+        Goals in files often loop. With discount 1 they must be terminal:
+
+        Args:
+          states: by label, or by id if states have no labels; names of sets of states in `propositions`, such as
+            "goal"; or `(S,)` booleans.
+
+        >>> import urbe
+        >>> mdp = urbe.MDP.from_transitions([0, 0, 1], [0, 0, 0], [0, 1, 1], [0.5, 0.5, 1], [-1, -1, 0], discount=1.0)
+        >>> urbe.solve(mdp.with_terminal([1])).value.round(5).tolist()
+        [-2.0, 0.0]
+        """
+        from urbe.mdp import build
+
+        return build.with_terminal(self, states)
 
     def with_rows(self, rows: Rows) -> MDP:
         """The same pairs with other transition rows, and no intervals."""
