@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -164,6 +164,11 @@ def numbers(column: Column) -> FloatArray:
         row = int(np.argmin(np.isfinite(out)))
         raise RowError(column.name, row, f"is {out[row]}, expected a finite number.")
     return out
+
+
+def opposite(column: Column) -> Column:
+    """Rewards from a column of costs."""
+    return replace(column, values=0.0 - numbers(column))
 
 
 def moments(column: Column) -> np.ndarray:

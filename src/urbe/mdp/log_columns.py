@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from urbe import checks
-from urbe.mdp.frames import Column, RowError, collected, flags, frame_column, frame_names, moments, numbers
+from urbe.mdp.frames import Column, RowError, collected, flags, frame_column, frame_names, moments, numbers, opposite
 from urbe.mdp.labels import Label, Labels, encode
 from urbe.mdp.trajectories import END, NOWHERE, succession
 from urbe.mdp.transitions import Transitions, column_names
@@ -56,7 +56,7 @@ def log_of(
         raise ValueError("There are no transitions; expected at least one.")
     costs = columns.pop("cost", None)
     if costs is not None:
-        columns["reward"] = replace(costs, values=0.0 - numbers(costs))
+        columns["reward"] = opposite(costs)
     log = (_given if "next_state" in columns else _followed)(columns, missing, labels)
     notes = [
         *probability_notes(given),

@@ -1,6 +1,6 @@
 """Convert the columns of a table to a model with labels: one row for each transition of positive probability.
 
-    state,action,next_state,probability,reward[,lower,upper]
+    state,action,next_state,probability,reward[,lower,upper]      or cost in place of reward
 
 `MDP.from_columns`, `MDP.from_transitions` with strings, and CSV files with labels use it.
 """
@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.mdp import build
-from urbe.mdp.frames import collected, frame_column, frame_names, numbers
+from urbe.mdp.frames import collected, frame_column, frame_names, numbers, opposite
 from urbe.mdp.intervals import PairError
 from urbe.mdp.labels import Labels
 from urbe.mdp.log_columns import CALLED, NAME_THEM, Missing, complete_rows, encoded
 from urbe.mdp.model import MDP
 from urbe.mdp.start import first_states
-from urbe.mdp.transitions import match_names, require_names
+from urbe.mdp.transitions import match_names, paid_name, require_names
 from urbe.types import FloatArray, IntArray
 
-WANTED = ("state", "action", "next_state", "probability", "reward", "lower", "upper")
-NEEDED = ("state", "action", "next_state", "reward")
+WANTED = ("state", "action", "next_state", "probability", "reward", "cost", "lower", "upper")
+NEEDED = ("state", "action", "next_state")
 PROBABILITIES = ("probability", "lower", "upper")
 
 
@@ -49,7 +49,8 @@ def model_of(
     try:
         found = match_names(given, WANTED, names)
         bounded = "lower" in found and "upper" in found
-        require_names(found, given, NEEDED if bounded else (*NEEDED, "probability"))
+        needed = (*NEEDED, paid_name(found, names))
+        require_names(found, given, needed if bounded else (*needed, "probability"))
     except ValueError as error:
         raise ValueError(f"{error}{NAME_THEM}") from None
     columns = {
@@ -58,6 +59,8 @@ def model_of(
     }
     if not checks.same_length(columns):
         raise ValueError("There are no transitions; expected at least one.")
+    if "cost" in columns:
+        columns["reward"] = opposite(columns.pop("cost"))
     keep, _ = complete_rows(columns, missing, np.ones(len(columns["state"]), dtype=bool))
     (s, t), states = encoded([columns["state"], columns["next_state"]], keep, labels)
     (a,), actions = encoded([columns["action"]], keep, labels)

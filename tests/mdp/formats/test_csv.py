@@ -111,7 +111,7 @@ def test_reads_intervals(file):
         (GOOD, "", ": is empty, expected a header with idstatefrom"),
         (GOOD, HEADER, ": has a header and no rows"),
         ("probability", "prob", ", line 1: has no column probability; only lower and upper together can replace it."),
-        ("reward", "cost", "line 1: found the header .* expected the columns idstatefrom, .*; reward is missing."),
+        ("reward", "gain", "line 1: found the header .* expected the columns idstatefrom, .*; reward is missing."),
         ("idaction", "reward", "line 1: .*idaction is missing."),
         ("reward\n", "reward,reward\n", "line 1: the header names reward twice"),
         ("probability", "lower", "line 1: has only one of the columns lower and upper"),
