@@ -23,8 +23,13 @@ Missing = Literal["refuse", "drop"]
 
 NAME_THEM = " Say which column is which, as in names={'state': 'condition', 'action': 'decision'}."
 
+PAID = ("reward", "cost")
+"""The columns of amounts."""
+
 CALLED = ("state", "action", "next_state")
 """The columns whose values may be labels."""
+
+DROP = 'leave them out with missing="drop", or fill them in first.'
 
 END_LABEL = "(end)"
 """The terminal state of a process whose last state has no row in the table."""
@@ -49,7 +54,9 @@ def log_of(
     except ValueError as error:
         raise ValueError(f"{error}{NAME_THEM}") from None
     columns = {
-        name: frame_column(table, own, missing_values, as_labels=bool(labels) and name in CALLED)
+        name: frame_column(
+            table, own, missing_values, as_labels=bool(labels) and name in CALLED, as_amounts=name in PAID
+        )
         for name, own in found.items()
     }
     if not checks.same_length(columns):
@@ -186,7 +193,7 @@ def complete_rows(columns: Mapping[str, Column], missing: Missing, rows: BoolArr
         name = next(name for name, lack in lacks.items() if lack[row])
         raise RowError(
             columns[name].name, row, f"is missing, expected a value. {checks.some(n_bad, n, 'row', 'rows')} without "
-            'some value; leave them out with missing="drop", or fill them in first.',
+            f"some value; {DROP}",
         )  # fmt: skip
     if not len(keep):
         raise ValueError(f"All {n} rows lack some value, expected at least one that is complete.")
@@ -199,6 +206,7 @@ def encoded(
 ) -> tuple[list[IntArray], tuple[Label, ...] | None]:
     """Ids of the kept rows of columns that share their labels."""
     order = columns[0].order if all(column.order is not None for column in columns) else None
+    labels = True if labels is None and order is not None else labels
     try:
         ids, names = encode({column.name: column.values[keep] for column in columns}, labels, order)
     except RowError as error:

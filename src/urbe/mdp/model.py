@@ -118,19 +118,24 @@ class MDP:
         use ('new', 'old', 'sold')
         """
         from urbe.mdp import build, model_columns
+        from urbe.mdp.frames import RowError
+        from urbe.mdp.log_columns import DROP
 
         columns = {"state": state, "action": action, "next_state": next_state}
         if model_columns.have_labels(state, action, next_state):
             if n_states is not None:
                 raise ValueError("n_states counts ids, but the states have labels; leave it out.")
             table = columns | {"probability": probability, "reward": reward, "lower": lower, "upper": upper}
-            return model_columns.model_of(
-                model_columns.table_of(table),
-                discount=discount,
-                terminal=terminal,
-                initial=initial,
-                row_tolerance=row_tolerance,
-            )
+            try:
+                return model_columns.model_of(
+                    model_columns.table_of(table),
+                    discount=discount,
+                    terminal=terminal,
+                    initial=initial,
+                    row_tolerance=row_tolerance,
+                )
+            except RowError as error:
+                raise RowError(error.name, error.row, error.message.replace(DROP, "fill them in first.")) from None
 
         return build.from_transitions(
             state,

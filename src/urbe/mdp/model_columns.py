@@ -19,7 +19,7 @@ from urbe.mdp import build
 from urbe.mdp.frames import collected, frame_column, frame_names, numbers, opposite
 from urbe.mdp.intervals import PairError
 from urbe.mdp.labels import Labels
-from urbe.mdp.log_columns import CALLED, NAME_THEM, Missing, complete_rows, encoded
+from urbe.mdp.log_columns import CALLED, NAME_THEM, PAID, Missing, complete_rows, encoded
 from urbe.mdp.model import MDP
 from urbe.mdp.start import first_states
 from urbe.mdp.transitions import match_names, paid_name, require_names
@@ -54,7 +54,9 @@ def model_of(
     except ValueError as error:
         raise ValueError(f"{error}{NAME_THEM}") from None
     columns = {
-        name: frame_column(table, own, missing_values, as_labels=bool(labels) and name in CALLED)
+        name: frame_column(
+            table, own, missing_values, as_labels=bool(labels) and name in CALLED, as_amounts=name in PAID
+        )
         for name, own in found.items()
     }
     if not checks.same_length(columns):
@@ -96,10 +98,13 @@ def model_of(
 
 
 def have_labels(state: Any, action: Any, next_state: Any) -> bool:
-    """Whether states, or actions, are called by anything but numbers."""
+    """Whether states, or actions, are called by anything but numbers, or by categories."""
 
     def texts(column: Any) -> bool:
-        return np.ndim(column) == 1 and frame_column({"": column}, "").values.dtype.kind not in "iuf"
+        if np.ndim(column) != 1:
+            return False
+        found = frame_column({"": column}, "")
+        return found.order is not None or found.values.dtype.kind not in "iuf"
 
     return (texts(state) and texts(next_state)) or texts(action)
 
