@@ -22,6 +22,8 @@ def test_names_with_commas(tmp_path, capsys):
     [
         ("constants=N=3 is for programs in the PRISM language", "--constants N=3 is for programs"),
         ("Use a discount below 1, BackwardInduction(horizon=...), or a smaller set.", "below 1, --horizon, or a"),
+        ("has the rewards cost, time; choose one, reward='cost'.", "choose one, --reward cost."),
+        ("Declare goals that loop with with_terminal([...]), or", "Declare goals that loop with --terminal, or"),
         ("found cost, time, but reward is 'gain'.", "but --reward is 'gain'."),
     ],
 )

@@ -16,6 +16,8 @@ PHRASES = (
     (r"^constants=", "--constants "),
     (r"BackwardInduction\(horizon=\.\.\.\)", "--horizon"),
     (r"but reward is '", "but --reward is '"),
+    (r"choose one, reward='(\w+)'", r"choose one, --reward \1"),
+    (r"with_terminal\(\[\.\.\.\]\)", "--terminal"),
     (r"^adapter (\S+) (names|cannot|has)", r"--adapter \1 \2"),
     (r"Import (\S+) before loading, or give settings=\.", r"Give --import \1."),
     (r"copy=CopyEvery\(updates=(\d+)\)", r"--set copy.episodes=none copy.updates=\1"),
