@@ -44,8 +44,8 @@ KINDS = {
     "policy, swapped": (lambda: urbe.evaluate_policy(M, U, [0, 0]), "nature is [0, 0], expected an ambiguity set"),
     "policy, a class": (lambda: urbe.evaluate_policy(M, [0, 0], urbe.L1Ball), "nature is the class L1Ball"),
     "policy, horizon": (
-        lambda: urbe.evaluate_policy(M, [0, 0], U, urbe.BackwardInduction(3)),
-        "method is BackwardInduction(horizon=3), expected one without a horizon",
+        lambda: urbe.evaluate_policy(M, [[0, 0]] * 2, U, urbe.BackwardInduction(3)),
+        "policy has 2 steps, expected 3",
     ),
     "certify": (lambda: urbe.certify(M), "solution is MDP("),
     "certify, set": (lambda: urbe.certify(urbe.solve(M, U), M, 0.5), "nature is 0.5, expected an ambiguity set"),

@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import urbe
 from fixtures.machines import NAMES, messy_rows, numeric
@@ -77,3 +78,52 @@ def test_an_evaluation_is_drawn_over_what_varies():
     figure = Evaluation(points, ("length",), episodes, None, 0, 0.95, 0.1).plot()
     assert figure.axes[0].get_xlabel() == "length"
     assert png(figure)
+
+
+NAMED = ("intensive care, bed beside the window, 2nd day after the operation", "WARD $5", "HOME & $6")
+
+
+def outside(figure):
+    """Texts that do not fit into the figure, after drawing it."""
+    FigureCanvasAgg(figure).draw()
+    width, height = figure.get_size_inches() * figure.dpi
+    found = []
+    for axes in figure.axes:
+        for text in (*axes.texts, *axes.get_yticklabels(), axes.title, axes._left_title, axes.xaxis.label):
+            box = text.get_window_extent()
+            inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
+            if any(map(str.isalpha, text.get_text())) and not inside:
+                found.append(text.get_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def wordy():
+    actions = ["TRANSFER TO ANOTHER WARD THAT HAS MORE NURSES", "wait and decide again on the next day, at eight"]
+    model = urbe.library.garnet(3, 2, 2, seed=1, discount=0.9)
+    return model.with_labels(states=NAMED, actions=actions)
+
+
+def test_long_names_fit_into_figures(wordy):
+    posterior = urbe.Posterior.before(wordy).with_counts(np.arange(1, wordy.rows.n_entries + 1))
+    start = dict.fromkeys(NAMED, 1 / 3)
+    plan = urbe.plan(posterior, seed=0, start=start, held_out=5)
+    for result in (
+        urbe.solve(wordy, urbe.L1Ball(0.3)), plan, urbe.value_variance(posterior),
+        urbe.sensitivity(wordy, urbe.L1Ball, [0.0, 0.5, 1.0]),
+    ):  # fmt: skip
+        assert outside(result.plot()) == []
+
+
+def test_names_are_text_and_no_formulas(wordy):
+    figure = urbe.solve(wordy).plot()
+    png(figure)
+    shown = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert shown[1:] == [r"WARD \$5", r"HOME & \$6"]  # matplotlib draws \$ as $
+    assert shown[0].startswith("intensive care,")
+    assert shown[0].endswith("the operation")
+
+
+def test_a_finite_horizon_says_which_step_is_drawn(wordy):
+    figure = urbe.solve(wordy, urbe.L1Ball(0.1), urbe.BackwardInduction(4)).plot()
+    assert any("the action of each state, at the first of 4 steps" in text.replace("\n", " ") for text in texts(figure))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from urbe.cli.models import add_model_options, model_options
-from urbe.mdp.formats import read_mdp, write_mdp
+from urbe.cli.models import add_model_options, read_model
+from urbe.mdp.formats import write_mdp
 from urbe.mdp.formats.mdp_files import FORMATS
 
 
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--discount is missing: .npz files store one and the source does not.")
     # formats without a discount accept any
     discount = options.discount if options.discount is not None or str(options.source).endswith(".npz") else 1.0
-    mdp = read_mdp(options.source, discount=discount, format=options.source_format, **model_options(options))
+    mdp = read_model(options.source, options, discount, options.source_format)
     write_mdp(mdp, options.target, format=options.target_format)
     print(f"{options.target}: {mdp}")
     return 0

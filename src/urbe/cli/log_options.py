@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
+from urbe.cli.lists import items
 from urbe.mdp.formats import read_log
-from urbe.mdp.labels import Labels
 from urbe.mdp.transitions import Transitions
 
 HELP = """\
@@ -17,6 +16,7 @@ a log has a header and a line for each transition; states and actions are 0-base
 For the log on the right: --columns state=condition,action=decision,reward=profit,episode=machine,time=date. Without
 next_state, the next state is the state in the following row of the same episode, in the order of step or time. A column
 of costs, where lower is better, is named with cost=NAME. Fields may be separated by commas, semicolons, tabs or |.
+Put names with commas in double quotes: --columns 'state=condition,"cost=cost, in euros"'.
 """
 
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rows with missing values: stop at the first (default), or drop and count them",
     )  # fmt: skip
     group.add_argument(
-        "--missing-values", type=_listed, default=(), metavar="X,...",
+        "--missing-values", type=items, default=(), metavar="X,...",
         help="other entries that mean a missing value, as in --missing-values=-999,?",
     )  # fmt: skip
     group.add_argument(
@@ -52,22 +52,9 @@ def chosen_log(options: argparse.Namespace) -> Transitions:
     )
 
 
-def states_of(text: str, labels: Labels) -> list[Any]:
-    """Reads a list of states, `a,b`: labels of the log, or ids."""
-    words = [word.strip() for word in text.split(",")]
-    if labels.states is None:
-        return [int(word) if word.isdecimal() else word for word in words]
-    called = {str(label): label for label in labels.states}
-    return [called.get(word, word) for word in words]
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(","))
-
-
 def _pairs(text: str) -> dict[str, str]:
     found = {}
-    for part in text.split(","):
+    for part in items(text):
         name, equals, own = part.partition("=")
         if not equals or not own.strip():
             raise argparse.ArgumentTypeError(f"found {part!r}, expected WHAT=NAME such as state=condition")

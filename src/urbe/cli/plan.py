@@ -12,6 +12,7 @@ from typing import Any
 from urbe import memory
 from urbe.cli import log_options
 from urbe.cli.files import check_figure, check_folders, write_figure
+from urbe.cli.lists import states_of
 from urbe.cli.wording import in_options
 from urbe.mdp.formats import read_mdp, write_policy
 from urbe.mdp.transitions import Transitions
@@ -130,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--untried needs --feasible all: the log does not say where untried pairs lead.")
     log = log_options.chosen_log(options)
     posterior, notes = _posterior(log, options)
-    start = None if options.start is None else log_options.states_of(options.start, posterior.model.labels)[0]
+    start = None if options.start is None else states_of(options.start, posterior.model.labels)[0]
     began = time.perf_counter()
     with (
         memory.advising(_advice(options.method)),
@@ -170,7 +171,7 @@ def _posterior(log: Transitions, options: argparse.Namespace) -> tuple[Posterior
         known["feasible"] = options.feasible
         known["n_actions"] = int(log.action.max()) + 1 if options.untried else None
         if options.terminal is not None:
-            known["terminal"] = log_options.states_of(options.terminal, log.labels)
+            known["terminal"] = states_of(options.terminal, log.labels)
     random = NormalGamma.around(log.reward)
     about = (
         f"Rewards are random: the mean of each pair is uncertain, with a prior around {random.mean:.4g} worth one "

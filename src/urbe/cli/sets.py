@@ -130,6 +130,11 @@ def _described(options: argparse.Namespace, mdp: MDP) -> Any:
     if options.set == "interval":
         if options.radius is not None or options.budget is not None:
             raise ValueError("--set interval takes its bounds from the file. For a ball with a radius use --set linf.")
+        if mdp.bounds is None:
+            raise ValueError(
+                f"{options.model} has no intervals, expected bounds of every probability for --set interval. For a "
+                "ball with a radius use --set linf."
+            )
         return Interval()
     if (options.radius is None) == (options.budget is None):
         raise ValueError(f"--set {options.set} needs either --radius X or --budget FILE.")

@@ -15,8 +15,8 @@ from rich.table import Table
 
 from urbe.cli import sets
 from urbe.cli.files import check_figure, check_folders, check_table, write_figure
-from urbe.cli.models import add_model_options, model_options
-from urbe.mdp.formats import read_mdp, write_policy
+from urbe.cli.models import COSTS, add_model_options, read_model
+from urbe.mdp.formats import write_policy
 from urbe.mdp.formats.mdp_files import FORMATS
 from urbe.mdp.model import MDP
 from urbe.progress import gap_progress
@@ -39,6 +39,7 @@ examples:
   urbe solve model.csv --discount 0.99 --set l1 --radius 0.5 --output policy.csv
   urbe solve model.csv --discount 0.99 --set kl --radius 0.1 --rectangular s
   urbe solve model.tra --discount 0.95 --set interval --json
+  urbe solve model.drn --discount 1 --costs --terminal goal --set kl --radius 0.1     expected cost to a goal, at most
   urbe solve model.npz --horizon 50 --set chi2 --radius 0.2
   urbe solve model.csv --discount 0.99 --set l1 --radius 0:1:11 --figure price.png
 """
@@ -93,7 +94,9 @@ def run(options: argparse.Namespace) -> int:
     check_figure(options.figure)
     check_table("--csv", options.csv)
     check_folders(options.output)
-    mdp = read_mdp(options.model, discount=options.discount, format=options.format, **model_options(options))
+    mdp = read_model(options.model, options, options.discount, options.format)
+    if options.costs and not (options.json or options.quiet):
+        print(COSTS)
     if several:
         return _compare(mdp, options)
     nature = sets.chosen_set(options, mdp)

@@ -285,6 +285,43 @@ def terminal_ids(terminal: ArrayLike, n_states: int) -> IntArray:
     return np.unique(checks.int_array("terminal", ids if ids.size else np.zeros(0, int), 0, n_states, "state"))
 
 
+def with_terminal(mdp: MDP, states: Any) -> MDP:
+    """See `MDP.with_terminal`."""
+    kept = np.ones(mdp.n_states, dtype=bool)
+    kept[_named_states(mdp, states)] = False
+    rows, keep = mdp.rows, kept[mdp.row_state]
+    entry = keep[rows.entry_row]
+    length = np.where(kept, np.diff(mdp.row_start), 0)
+    left = Rows(
+        rows.n_states,
+        np.append(0, np.cumsum(rows.length[keep])).astype(rows.entry_start.dtype),
+        rows.successor[entry],
+        rows.probability[entry],
+        rows.reward[entry if rows.rewards_successors else keep],
+    )
+    return replace(
+        mdp,
+        row_start=np.append(0, np.cumsum(length)).astype(mdp.row_start.dtype),
+        action=mdp.action[keep],
+        rows=left,
+        bounds=None if mdp.bounds is None else (mdp.bounds[0][entry], mdp.bounds[1][entry]),
+    )
+
+
+def _named_states(mdp: MDP, states: Any) -> IntArray:
+    """The ids of states given by label, by id, by the name of a set of states, or as booleans."""
+    if np.asarray(states).dtype == bool:
+        return terminal_ids(states, mdp.n_states)
+    given = list(states) if np.iterable(states) and not isinstance(states, str) else [states]
+    called = set(mdp.labels.states or ())
+    sets = [name for name in given if isinstance(name, str) and name in mdp.propositions and name not in called]
+    one_by_one = [state for state in given if state not in sets]
+    ids = [mdp.propositions[name] for name in sets]
+    if one_by_one:
+        ids.append(terminal_ids(mdp.labels.state_ids("terminal", one_by_one), mdp.n_states))
+    return np.concatenate(ids) if ids else np.zeros(0, dtype=np.int64)
+
+
 def _no_idle_states(has_actions: BoolArray, ends: IntArray) -> None:
     idle = ~has_actions
     idle[ends] = False

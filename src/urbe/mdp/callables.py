@@ -81,7 +81,13 @@ def from_function(
                 continue
             for action in given(state) if callable(given) else given:
                 at = action_number.setdefault(action, len(action_number))
-                _collect(found_transitions, k, at, state, action, step(state, action), number)
+                try:
+                    found = step(state, action)
+                    outcomes = list(found) if isinstance(found, Iterable) else found
+                except Exception as error:
+                    error.add_note(f"Raised by step({state!r}, {action!r}).")
+                    raise
+                _collect(found_transitions, k, at, state, action, outcomes, number)
         show(len(listed))
     labels = Labels(_labels(listed), _labels(list(action_number)))
     s, a, t = (np.array(each, dtype=np.int32) for each in found_transitions[:3])

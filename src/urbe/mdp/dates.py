@@ -65,6 +65,8 @@ def _iso(value: Any) -> np.datetime64 | None:
     try:
         if isinstance(value, str):
             text = _stripped(value)
+            if not text[:1].isdecimal():  # NumPy reads "today"
+                return None
             if len(text) <= LENGTH_OF_A_DAY:
                 return np.datetime64(text, "us")
             value = datetime.datetime.fromisoformat(text)

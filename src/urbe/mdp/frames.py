@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -23,6 +23,8 @@ MISSING = frozenset(("", "na", "n/a", "nan", "nat", "null", "none", "<na>", "#n/
 """Strings that mean a missing value, in upper or lower case."""
 
 STANDS_FOR = " If it stands for a missing value, name it with missing_values=[...]."
+
+UNITS = " Write it without units or other characters."
 
 MARKS = " Write numbers with a decimal point and no other mark: 8.4 for 8,4, and 1250 for 1,250."
 
@@ -92,7 +94,12 @@ def collected(frame: Any) -> Any:
 
 
 def frame_column(
-    frame: Any, name: Any, missing_values: Sequence[str | float] = (), *, as_labels: bool = False
+    frame: Any,
+    name: Any,
+    missing_values: Sequence[str | float] = (),
+    *,
+    as_labels: bool = False,
+    as_amounts: bool = False,
 ) -> Column:
     """One column of a table, or a named level of its index.
 
@@ -101,10 +108,13 @@ def frame_column(
       name: of the column.
       missing_values: stand for no value, too.
       as_labels: whether values are names, so that 1.1 and 1.10 in a file differ.
+      as_amounts: whether values are numbers, so that 1 250 in a file is more than a thousand.
     """
     index = name in _levels(frame) and name not in frame
     if as_labels and hasattr(frame, "labels_in"):
         given = frame.labels_in(name)
+    elif as_amounts and hasattr(frame, "amounts_in"):
+        given = frame.amounts_in(name)
     else:
         given = frame.index.get_level_values(name) if index else frame[name]
     kind = getattr(given, "dtype", None)
@@ -157,13 +167,25 @@ def numbers(column: Column) -> FloatArray:
             text = isinstance(value, str) and _NUMBER.fullmatch(value.strip())
             wrong = isinstance(value, (bool, np.bool_, np.timedelta64, str)) or not isinstance(value, (Real, Decimal))
             if wrong and not text:
-                advice = MARKS if isinstance(value, str) and _MARKED.fullmatch(value.strip()) else STANDS_FOR
+                advice = _advice(value.strip()) if isinstance(value, str) else STANDS_FOR
                 raise RowError(column.name, row, f"is {checks.shown(_plain(value))}, expected a number.{advice}")
             out[row] = value
     if not np.isfinite(out).all():
         row = int(np.argmin(np.isfinite(out)))
         raise RowError(column.name, row, f"is {out[row]}, expected a finite number.")
     return out
+
+
+def _advice(text: str) -> str:
+    """What to do about a text in a column of numbers."""
+    if _MARKED.fullmatch(text):
+        return MARKS
+    return UNITS if any(map(str.isdecimal, text)) else STANDS_FOR
+
+
+def opposite(column: Column) -> Column:
+    """Rewards from a column of costs."""
+    return replace(column, values=0.0 - numbers(column))
 
 
 def moments(column: Column) -> np.ndarray:

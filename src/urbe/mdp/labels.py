@@ -168,7 +168,12 @@ def _plain_ids(name: str, column: np.ndarray) -> IntArray:
         ids = checks.int_array(name, typed, 0, None, _meaning(name))
     except ValueError:
         for row, value in enumerate(column.tolist()):
-            if isinstance(value, (str, bool)) or not isinstance(value, (int, float)) or value < 0 or value % 1:
+            if not isinstance(value, (str, int, float)):
+                raise RowError(
+                    name, row, f"is {checks.shown(value)}, expected a text or a whole number from 0 on. Convert the "
+                    "column with str, to use its values as labels.",
+                ) from None  # fmt: skip
+            if isinstance(value, (str, bool)) or value < 0 or value % 1:
                 raise RowError(
                     name, row, f"is {checks.shown(value)}, expected a whole number from 0 on. If values are names, "
                     f"take all of them as labels with labels=True.{STANDS_FOR}",

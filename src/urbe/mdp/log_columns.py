@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from urbe import checks
-from urbe.mdp.frames import Column, RowError, collected, flags, frame_column, frame_names, moments, numbers
+from urbe.mdp.frames import Column, RowError, collected, flags, frame_column, frame_names, moments, numbers, opposite
 from urbe.mdp.labels import Label, Labels, encode
 from urbe.mdp.trajectories import END, NOWHERE, succession
 from urbe.mdp.transitions import Transitions, column_names
@@ -23,8 +23,13 @@ Missing = Literal["refuse", "drop"]
 
 NAME_THEM = " Say which column is which, as in names={'state': 'condition', 'action': 'decision'}."
 
+PAID = ("reward", "cost")
+"""The columns of amounts."""
+
 CALLED = ("state", "action", "next_state")
 """The columns whose values may be labels."""
+
+DROP = 'leave them out with missing="drop", or fill them in first.'
 
 END_LABEL = "(end)"
 """The terminal state of a process whose last state has no row in the table."""
@@ -49,9 +54,6 @@ def log_of(
     except ValueError as error:
         raise ValueError(f"{error}{NAME_THEM}") from None
     columns = columns_of(table, found, missing_values, labels)
-    costs = columns.pop("cost", None)
-    if costs is not None:
-        columns["reward"] = replace(costs, values=0.0 - numbers(costs))
     log = (_given if "next_state" in columns else _followed)(columns, missing, labels)
     notes = [
         *probability_notes(given),
@@ -59,21 +61,29 @@ def log_of(
         *_alike("states", log.labels.states),
         *_alike("actions", log.labels.actions),
     ]
-    if costs is not None:
-        notes.append(f"Rewards are minus the column {costs.name}, so values are minus costs.")
+    if "cost" in found:
+        notes.append(f"Rewards are minus the column {found['cost']}, so values are minus costs.")
     return with_id_notes(replace(log, notes=tuple(notes)))
 
 
 def columns_of(
     table: Any, found: Mapping[str, Any], missing_values: Sequence[str | float], labels: bool | None
 ) -> dict[str, Column]:
-    """The columns `found` of a table of transitions, by their usual names; raises if it has no rows."""
+    """Reads the columns `found` of a table of transitions, by their usual names; costs become rewards.
+
+    Raises:
+      ValueError: the table has no rows.
+    """
     columns = {
-        name: frame_column(table, own, missing_values, as_labels=bool(labels) and name in CALLED)
+        name: frame_column(
+            table, own, missing_values, as_labels=bool(labels) and name in CALLED, as_amounts=name in PAID
+        )
         for name, own in found.items()
     }
     if not checks.same_length(columns):
         raise ValueError("There are no transitions; expected at least one.")
+    if "cost" in columns:
+        columns["reward"] = opposite(columns.pop("cost"))
     return columns
 
 
@@ -194,7 +204,7 @@ def complete_rows(columns: Mapping[str, Column], missing: Missing, rows: BoolArr
         name = next(name for name, lack in lacks.items() if lack[row])
         raise RowError(
             columns[name].name, row, f"is missing, expected a value. {checks.some(n_bad, n, 'row', 'rows')} without "
-            'some value; leave them out with missing="drop", or fill them in first.',
+            f"some value; {DROP}",
         )  # fmt: skip
     if not len(keep):
         raise ValueError(f"All {n} rows lack some value, expected at least one that is complete.")
@@ -207,6 +217,7 @@ def encoded(
 ) -> tuple[list[IntArray], tuple[Label, ...] | None]:
     """Ids of the kept rows of columns that share their labels."""
     order = columns[0].order if all(column.order is not None for column in columns) else None
+    labels = True if labels is None and order is not None else labels
     try:
         ids, names = encode({column.name: column.values[keep] for column in columns}, labels, order)
     except RowError as error:

@@ -118,19 +118,24 @@ class MDP:
         use ('new', 'old', 'sold')
         """
         from urbe.mdp import build, model_columns
+        from urbe.mdp.frames import RowError
+        from urbe.mdp.log_columns import DROP
 
         columns = {"state": state, "action": action, "next_state": next_state}
         if model_columns.have_labels(state, action, next_state):
             if n_states is not None:
                 raise ValueError("n_states counts ids, but the states have labels; leave it out.")
             table = columns | {"probability": probability, "reward": reward, "lower": lower, "upper": upper}
-            return model_columns.model_of(
-                model_columns.table_of(table),
-                discount=discount,
-                terminal=terminal,
-                initial=initial,
-                row_tolerance=row_tolerance,
-            )
+            try:
+                return model_columns.model_of(
+                    model_columns.table_of(table),
+                    discount=discount,
+                    terminal=terminal,
+                    initial=initial,
+                    row_tolerance=row_tolerance,
+                )
+            except RowError as error:
+                raise RowError(error.name, error.row, error.message.replace(DROP, "fill them in first.")) from None
 
         return build.from_transitions(
             state,
@@ -162,7 +167,8 @@ class MDP:
         """Builds a model from a table of transitions: a dict of columns, a pandas or polars frame, an Arrow table.
 
         The columns are `state`, `action`, `next_state`, `probability` and `reward`, or synonyms such as `s, a, s_next,
-        p, r`; with `lower` and `upper` the model has intervals, and needs no `probability`.
+        p, r`; a column `cost` takes the place of `reward`, with the sign changed. With `lower` and `upper` the model
+        has intervals, and needs no `probability`.
 
         Args:
           columns: the table.
@@ -310,6 +316,24 @@ class MDP:
             self.labels.actions if actions is None else tuple(actions),
         )
         return replace(self, labels=fitting_labels(labels, self.n_states, self.n_actions))
+
+    def with_terminal(self, states: Any) -> MDP:
+        """The same model, in which the process also ends in these states: they lose their actions, and have value 0.
+
+        Goals in files often loop. With discount 1 they must be terminal:
+
+        Args:
+          states: by label, or by id if states have no labels; names of sets of states in `propositions`, such as
+            "goal"; or `(S,)` booleans.
+
+        >>> import urbe
+        >>> mdp = urbe.MDP.from_transitions([0, 0, 1], [0, 0, 0], [0, 1, 1], [0.5, 0.5, 1], [-1, -1, 0], discount=1.0)
+        >>> urbe.solve(mdp.with_terminal([1])).value.round(5).tolist()
+        [-2.0, 0.0]
+        """
+        from urbe.mdp import build
+
+        return build.with_terminal(self, states)
 
     def with_rows(self, rows: Rows) -> MDP:
         """The same pairs with other transition rows, and no intervals."""

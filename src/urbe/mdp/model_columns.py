@@ -1,6 +1,6 @@
 """Convert the columns of a table to a model with labels: one row for each transition of positive probability.
 
-    state,action,next_state,probability,reward[,lower,upper]
+    state,action,next_state,probability,reward[,lower,upper]      or cost in place of reward
 
 `MDP.from_columns`, `MDP.from_transitions` with strings, and CSV files with labels use it.
 """
@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.mdp import build
-from urbe.mdp.frames import collected, frame_column, frame_names, numbers
+from urbe.mdp.frames import collected, frame_names, numbers
 from urbe.mdp.intervals import PairError
 from urbe.mdp.labels import Labels
 from urbe.mdp.log_columns import NAME_THEM, Missing, columns_of, complete_rows, encoded
 from urbe.mdp.model import MDP
 from urbe.mdp.start import first_states
-from urbe.mdp.transitions import match_names, require_names
+from urbe.mdp.transitions import match_names, paid_name, require_names
 from urbe.types import FloatArray, IntArray
 
-WANTED = ("state", "action", "next_state", "probability", "reward", "lower", "upper")
-NEEDED = ("state", "action", "next_state", "reward")
+WANTED = ("state", "action", "next_state", "probability", "reward", "cost", "lower", "upper")
+NEEDED = ("state", "action", "next_state")
 PROBABILITIES = ("probability", "lower", "upper")
 
 
@@ -49,7 +49,8 @@ def model_of(
     try:
         found = match_names(given, WANTED, names)
         bounded = "lower" in found and "upper" in found
-        require_names(found, given, NEEDED if bounded else (*NEEDED, "probability"))
+        needed = (*NEEDED, paid_name(found, names))
+        require_names(found, given, needed if bounded else (*needed, "probability"))
     except ValueError as error:
         raise ValueError(f"{error}{NAME_THEM}") from None
     columns = columns_of(table, found, missing_values, labels)
@@ -88,10 +89,13 @@ def model_of(
 
 
 def have_labels(state: Any, action: Any, next_state: Any) -> bool:
-    """Whether states, or actions, are called by anything but numbers."""
+    """Whether states, or actions, are called by anything but numbers, or by categories."""
 
     def texts(column: Any) -> bool:
-        return np.ndim(column) == 1 and frame_column({"": column}, "").values.dtype.kind not in "iuf"
+        if np.ndim(column) != 1:
+            return False
+        found = frame_column({"": column}, "")
+        return found.order is not None or found.values.dtype.kind not in "iuf"
 
     return (texts(state) and texts(next_state)) or texts(action)
 

@@ -221,15 +221,21 @@ def _matrix_reward(reward: Any, n_states: int, n_actions: int, state: Any, actio
             mine = action == a
             paid[mine] = np.asarray(csr_array(matrix)[state[mine], successor[mine]]).ravel()
         return checks.float_array("reward", paid)
-    r = checks.float_array("reward", reward)
-    if r.ndim == 0:
-        return r
-    if r.shape == (n_states,):
-        return r[state]
-    if r.shape == (n_states, n_actions):
-        return r[state, action]
-    if r.shape == (n_actions, n_states, n_states):
-        return r[action, state, successor]
+    r = checks.float_array("reward", reward, all_finite=False)
+    places = {
+        (): (),
+        (n_states,): (state,),
+        (n_states, n_actions): (state, action),
+        (n_actions, n_states, n_states): (action, state, successor),
+    }
+    if r.shape in places:
+        where = places[r.shape]
+        paid = r[where]
+        if not np.isfinite(paid).all():
+            at = int(np.argmin(np.isfinite(paid)))
+            name = checks.index_text("reward", [int(ids[at]) for ids in where])
+            raise ValueError(f"{name} is {np.ravel(paid)[at]}, expected a finite number.")
+        return paid
     raise ValueError(
         f"reward has shape {r.shape}, expected ({n_states},), ({n_states}, {n_actions}) "
         f"or ({n_actions}, {n_states}, {n_states})."

@@ -218,14 +218,8 @@ def column_names(given: Sequence[str], names: Mapping[str, str] | None = None) -
             "expected a log with a row for each step."
         )
     found = match_names(given, (*NEEDED, *OPTIONAL, "time", "cost"), names)
-    if "cost" in found and "reward" in found:
-        if {"cost", "reward"} <= set(names or ()):
-            raise ValueError(
-                f"names has both reward and cost, {found['reward']!r} and {found['cost']!r}; expected one."
-            )
-        found.pop("reward" if "cost" in (names or ()) else "cost")
+    paid = paid_name(found, names)
     ordered = not {"episode", "step", "time"}.isdisjoint(found)
-    paid = "cost" if "cost" in found else "reward"
     ends = () if ordered and "next_state" not in found else ("next_state",)
     require_names(found, given, ("state", "action", paid, *ends))
     return found
@@ -236,7 +230,8 @@ def match_names(given: Sequence[str], wanted: Sequence[str], names: Mapping[str,
     known = dict(names or {})
     for name, own in known.items():
         if name not in wanted:
-            raise ValueError(f"names has {name!r}, expected one of {', '.join(wanted)}.")
+            turned = f" It is the other way round: write {own}={name}." if own in wanted and name in given else ""
+            raise ValueError(f"names has {name!r}, expected one of {', '.join(wanted)}.{turned}")
         if own not in given:
             raise ValueError(f"names[{name!r}] is {own!r}, expected a column of the table: {_listed(given)}.")
     found: dict[str, str] = {}
@@ -250,6 +245,17 @@ def match_names(given: Sequence[str], wanted: Sequence[str], names: Mapping[str,
         elif matches:
             found[name] = matches[0]
     return found
+
+
+def paid_name(found: dict[str, str], names: Mapping[str, str] | None) -> str:
+    """`reward` or `cost`, whichever the table has; of both, the other one than `names` says is dropped."""
+    if "cost" in found and "reward" in found:
+        if {"cost", "reward"} <= set(names or ()):
+            raise ValueError(
+                f"names has both reward and cost, {found['reward']!r} and {found['cost']!r}; expected one."
+            )
+        found.pop("reward" if "cost" in (names or ()) else "cost")
+    return "cost" if "cost" in found else "reward"
 
 
 def require_names(found: Mapping[str, str], given: Sequence[str], needed: Sequence[str]) -> None:

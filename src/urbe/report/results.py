@@ -6,6 +6,7 @@ white background: `figure.savefig("name.png")` writes them, notebooks show them.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,6 +41,16 @@ FEW_STATES = 12
 SAFE, MEAN = "safe policy", "mean-model policy"
 
 
+LETTERS = 36
+"""Longer names of states and actions are shortened in the middle; margins have room for this many letters."""
+
+HALF = 14
+"""The same where two names stand beside each other."""
+
+LETTER = 0.082
+"""Width of a letter of a title in inches, a wide one on average."""
+
+
 class StateRows(NamedTuple):
     """The drawing of each state, one row each.
 
@@ -62,15 +73,15 @@ def draw_solution(solution: Solution) -> Figure:
     mdp = solution.operator.mdp
     n = min(mdp.n_states, MOST_STATES)
     value, lower, upper = (np.atleast_2d(x)[0][:n] for x in (solution.value, solution.lower, solution.upper))
-    rows = StateRows(
-        mdp.labels.state_texts(range(n)), value, lower, upper, [solution.action_text(state) for state in range(n)]
-    )
+    actions = [short(solution.action_text(state)) for state in range(n)]
+    rows = StateRows([*map(short, mdp.labels.state_texts(range(n)))], value, lower, upper, actions)
     what = "Optimal value" if solution.optimal else "Value of the policy"
     worst = "" if solution.operator.singleton else " in the worst case"
+    step = "" if solution.value.ndim == 1 else f", at the first of {len(solution.policy)} steps"
+    title = f"{what}{worst}, and the action of each state{step}{_rest(mdp.n_states)}"
     with styled():
-        figure, (axes,) = _stacked([len(rows.names)], _longest(rows.names), _longest(rows.actions))
+        figure, (axes,) = _stacked([(n, title)], rows.names, rows.actions)
         draw_states(axes, rows)
-        axes.set_title(f"{what}{worst}, and the action of each state{_rest(mdp.n_states)}")
         axes.set_xlabel("value")
     return figure
 
@@ -81,21 +92,26 @@ def draw_plan(plan: SafePlan) -> Figure:
     n = min(mdp.n_states, MOST_STATES)
     labels = mdp.labels
     pairs = zip(labels.action_texts(plan.policy[:n]), labels.action_texts(plan.nominal_policy[:n]), strict=True)
-    actions = [mine if mine == other else f"{mine} (mean model: {other})" for mine, other in pairs]
+    actions = [
+        short(mine) if mine == other else f"{short(mine, HALF)} (mean model: {short(other, HALF)})"
+        for mine, other in pairs
+    ]
     guaranteed = plan.guaranteed[:n]
-    rows = StateRows(labels.state_texts(range(n)), guaranteed, guaranteed, guaranteed, actions)
+    names = [*map(short, labels.state_texts(range(n)))]
+    rows = StateRows(names, guaranteed, guaranteed, guaranteed, actions)
+    values_title = (
+        f"Value on {len(plan.held_out.values)} models drawn from the posterior, from {_literal(plan.start_text)}; "
+        f"dashed, {number(plan.guaranteed_at_start, 4)} guaranteed"
+    )
+    states_title = f"Guaranteed at confidence {plan.confidence:g} in every state at once{_rest(mdp.n_states)}"
     with styled():
-        left = max(_longest(rows.names), len(MEAN))
-        figure, (above, below) = _stacked([rows_of(2), n], left, _longest(rows.actions))
+        figure, (above, below) = _stacked(
+            [(rows_of(2), values_title), (n, states_title)], (*rows.names, MEAN), rows.actions
+        )
         draw_strips(above, (SAFE, MEAN), {"": (plan.held_out.values, plan.nominal_held_out.values)})
         above.axvline(plan.guaranteed_at_start, color=style.ROBUST, linewidth=1.2, linestyle=style.DASHED)
-        above.set_title(
-            f"Value on {len(plan.held_out.values)} models drawn from the posterior, from {plan.start_text}; dashed, "
-            f"{number(plan.guaranteed_at_start, 4)} guaranteed"
-        )
         above.set_xlabel("value: median, middle half, 5 % to 95 %")
         draw_states(below, rows)
-        below.set_title(f"Guaranteed at confidence {plan.confidence:g} in every state at once{_rest(mdp.n_states)}")
         below.set_xlabel("guaranteed value")
     return figure
 
@@ -106,12 +122,12 @@ def draw_variance(found: ValueVariance) -> Figure:
     n = min(mdp.n_states, MOST_STATES)
     value, variance = (np.atleast_2d(x)[0][:n] for x in (found.value, found.value_variance))
     deviation = np.sqrt(np.maximum(variance, 0.0))
-    names = mdp.labels.state_texts(range(n))
+    names = [*map(short, mdp.labels.state_texts(range(n)))]
     texts = [f"± {number(float(each), 3)}" for each in deviation]
     with styled():
-        figure, (axes,) = _stacked([n], _longest(names), _longest(texts))
+        title = f"Value and its posterior standard deviation{_rest(mdp.n_states)}"
+        figure, (axes,) = _stacked([(n, title)], names, texts)
         draw_states(axes, StateRows(names, value, value - deviation, value + deviation, texts))
-        axes.set_title(f"Value and its posterior standard deviation{_rest(mdp.n_states)}")
         axes.set_xlabel("value")
     return figure
 
@@ -122,7 +138,7 @@ def draw_sensitivity(found: Sensitivity) -> Figure:
         raise ValueError(f"There is one radius, {found.radius[0]:g}, expected at least two to draw over.")
     shown = _shown_states(found)
     labels = found.model.labels
-    states = labels.state_texts(shown)
+    states = [*map(short, labels.state_texts(shown))]
     n_actions = found.model.n_actions
     margin, height, top, bottom = strip_margin(states), 2.15, 0.4, 0.55
     strips = STRIP * len(states)
@@ -146,7 +162,7 @@ def draw_sensitivity(found: Sensitivity) -> Figure:
         steps = np.diff(found.radius)
         even = np.ptp(steps) <= 1e-9 * steps.max()
         x = found.radius if even else np.arange(len(found.radius), dtype=np.float64)
-        names = [labels.action(a) for a in range(n_actions)]
+        names = [short(labels.action(a)) for a in range(n_actions)]
         draw_map(axes, x, found.actions[:, shown].T, states, names, colours)
         if not even:
             axes.set_xticks(x, [f"{r:g}" for r in found.radius])
@@ -232,7 +248,7 @@ def draw_states(axes: Axes, rows: StateRows) -> None:
         axes.plot([value], [at], color=style.ROBUST, marker="o", markersize=4.5)
         axes.annotate(
             action, xy=(1.0, at), xycoords=("axes fraction", "data"), xytext=(8.0, 0.0), textcoords="offset points",
-            va="center", fontsize=9.0, annotation_clip=False,
+            va="center_baseline", fontsize=9.0, annotation_clip=False,
         )  # fmt: skip
         values.note(axes, values.point(name, float(value), float(at), f"{number(float(value))}, {action}"))
     axes.set_yticks(range(len(rows.names)), rows.names)
@@ -243,21 +259,43 @@ def draw_states(axes: Axes, rows: StateRows) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _stacked(n_rows: Sequence[float], left: int, right: int) -> tuple[Figure, list[Axes]]:
-    """Makes stacked panels, each as high as its rows need, with room for these numbers of letters on both sides."""
-    margin, beyond = min(0.4 + 0.085 * left, 3.5), min(0.4 + 0.085 * right, 3.5)
-    heights = [ROW * (rows + 1) for rows in n_rows]
-    top, bottom = 0.4, 0.55
-    whole = sum(heights) + (top + bottom) * len(heights)
+def short(name: str, most: int = LETTERS) -> str:
+    """The name of a state or an action as text for figures: a long one loses its middle, and `$` begins no formula.
+
+    >>> short("intensive care, bed beside the window, after surgery, 3")
+    'intensive care, be…after surgery, 3'
+    """
+    cut = name if len(name) <= most else f"{name[: most // 2].rstrip()}…{name[1 - most // 2 :].lstrip()}"
+    return _literal(cut)
+
+
+def _literal(text: str) -> str:
+    return text.replace("$", r"\$")
+
+
+def _stacked(
+    parts: Sequence[tuple[float, str]], left: Sequence[str], right: Sequence[str]
+) -> tuple[Figure, list[Axes]]:
+    """Makes stacked panels.
+
+    Args:
+      parts: rows and title of each panel; panels are as high as their rows need, titles as many lines as they need.
+      left, right: the names beside the panels.
+    """
+    margin, beyond = 0.4 + 0.085 * _longest(left), 0.4 + 0.085 * _longest(right)
+    titles = [textwrap.wrap(title, int((WIDTH - margin) / LETTER)) for _, title in parts]
+    heights = [ROW * (rows + 1) for rows, _ in parts]
+    tops, bottom = [0.4 + 0.19 * (len(lines) - 1) for lines in titles], 0.55
+    whole = sum(heights) + sum(tops) + bottom * len(heights)
     figure = Figure(figsize=(WIDTH, whole), facecolor="white")
-    axes, at = [], whole
-    for height in heights:
+    panels, at = [], whole
+    for height, top, lines in zip(heights, tops, titles, strict=True):
         at -= top + height
-        axes.append(
-            figure.add_axes((margin / WIDTH, at / whole, (WIDTH - margin - beyond) / WIDTH, height / whole))
-        )  # fmt: skip
+        axes = figure.add_axes((margin / WIDTH, at / whole, (WIDTH - margin - beyond) / WIDTH, height / whole))
+        axes.set_title("\n".join(lines))
+        panels.append(axes)
         at -= bottom
-    return figure, axes
+    return figure, panels
 
 
 def _longest(texts: Sequence[str]) -> int:

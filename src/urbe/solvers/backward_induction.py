@@ -1,19 +1,27 @@
-"""Solve finite horizons: V_H = 0, V_t = T V_{t+1}; rounding errors add up backwards."""
+"""Solve finite horizons: V_H = 0, V_t = T V_{t+1}, or T of a given policy; rounding errors add up backwards."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from urbe.ambiguity.operator import Operator, PolicyRows
 from urbe.solvers.bounds import contraction, require_finite_values
-from urbe.solvers.iterate import Progress
+from urbe.solvers.iterate import FixedPolicy, Progress
 from urbe.solvers.solution import Solution, solved_over
 from urbe.types import FloatArray
 from urbe.workers import Workers
 
 
-def backward_induction(operator: Operator, horizon: int, workers: Workers, progress: Progress | None) -> Solution:
-    """Solves `horizon` decisions: values `(H + 1, S)`, policies and action values `(H, ...)`."""
+def backward_induction(
+    operator: Operator,
+    horizon: int,
+    workers: Workers,
+    progress: Progress | None,
+    given: Sequence[PolicyRows] | None = None,
+) -> Solution:
+    """Solves `horizon` decisions, or evaluates a policy `given` for each: values `(H + 1, S)`, policies `(H, ...)`."""
     mdp = operator.mdp
     require_finite_values(mdp, float(horizon))
     value = np.zeros((horizon + 1, mdp.n_states))
@@ -21,13 +29,17 @@ def backward_induction(operator: Operator, horizon: int, workers: Workers, progr
     growth = contraction(operator) or mdp.discount * (1.0 + mdp.rows.mass_error)
     q: list[FloatArray] = []
     policies: list[PolicyRows] = []
-    memory = None
+    memory = policy_memory = None
     for step in range(horizon - 1, -1, -1):
-        improvement = operator.improve(value[step + 1], memory, workers)
-        value[step], memory = improvement.value, improvement.memory
-        error[step] = operator.error(value[step + 1]) + growth * error[step + 1]
-        q.append(mdp.by_action(improvement.q, fill=-np.inf))
-        policies.append(improvement.policy)
+        value[step], of_rows, policy, memory = operator.improve(value[step + 1], memory, workers)
+        error[step] = operator.error(value[step + 1])
+        if given is not None:
+            policy, fixed = given[step], FixedPolicy(operator, given[step])
+            value[step], _, _, policy_memory = fixed.improve(value[step + 1], policy_memory, workers)
+            error[step] = fixed.error(value[step + 1])
+        error[step] += growth * error[step + 1]
+        q.append(mdp.by_action(of_rows, fill=-np.inf))
+        policies.append(policy)
         if progress is not None:
             progress(horizon - step, float(error[step]))
     margin = np.where(mdp.terminal, 0.0, error[:, None])
@@ -46,4 +58,5 @@ def backward_induction(operator: Operator, horizon: int, workers: Workers, progr
         policies=tuple(policies[::-1]),
         at=value[1:],
         memory=memory,
+        optimal=given is None,
     )

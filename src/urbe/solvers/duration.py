@@ -53,6 +53,6 @@ def _endless(mdp: MDP, solved: FloatArray | None, live: np.ndarray) -> str:
     ends = "the model has no terminal states" if not mdp.terminal.any() else f"some policy and model never end{where}"
     return (
         f"discount is 1, but {ends}: the total reward need not be finite. Expected every policy to reach a terminal "
-        "state under every model nature may choose. Use a discount below 1, BackwardInduction(horizon=...), or a "
-        "smaller set."
+        "state under every model nature may choose. Declare goals that loop with with_terminal([...]), or use a "
+        "discount below 1, BackwardInduction(horizon=...), or a smaller set."
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -73,7 +76,7 @@ def evaluate_policy(
     mdp: MDP,
     policy: ArrayLike,
     nature: AmbiguitySet | None = None,
-    method: Method | None = None,
+    method: Method | BackwardInduction | None = None,
     *,
     threads: int = 1,
     throw: bool = True,
@@ -82,7 +85,8 @@ def evaluate_policy(
 
     Args:
       mdp: the model.
-      policy: `(S,)` actions by id or label (-1 where terminal), `{state: action}`, or `(S, A)` probabilities.
+      policy: `(S,)` actions by id or label (-1 where terminal), `{state: action}`, or `(S, A)` probabilities;
+        over a finite horizon H also one of these for each step, such as `(H, S)` actions.
       nature: what nature may do; None evaluates under the model as it is.
       method: as for `solve`.
       threads: as for `solve`.
@@ -96,10 +100,17 @@ def evaluate_policy(
     """
     check_problem(mdp, nature, method)
     checks.flag("throw", throw)
-    if isinstance(method, BackwardInduction):
-        raise TypeError(f"method is {method}, expected one without a horizon, such as PartialPolicyIteration().")
     operator = (Exact() if nature is None else nature).operator(mdp)
     with Workers(threads) as workers:
+        if isinstance(method, BackwardInduction):
+            steps = _given_steps(mdp, policy, method.horizon)
+            return backward_induction(operator, method.horizon, workers, None, steps)
+        if _of_steps(mdp, policy):
+            raise ValueError(
+                f"policy has shape {np.shape(policy)}, expected ({mdp.n_states},) actions or ({mdp.n_states}, "
+                f"{mdp.n_actions}) probabilities. For a policy of each step give "
+                f"method=BackwardInduction({len(policy)})."
+            )
         return _iterate(operator, given_policy(mdp, policy), method, None, workers, None, throw)
 
 
@@ -108,6 +119,36 @@ def given_policy(mdp: MDP, policy: ArrayLike) -> PolicyRows:
     if policy_dimensions(mdp, policy) == 1:
         return PolicyRows(chosen_rows(mdp, policy))
     return PolicyRows.of_weights(policy_rows(mdp, policy))
+
+
+def _of_steps(mdp: MDP, policy: Any, horizon: int | None = None) -> bool:
+    """Whether there is a policy for each step: dicts, `(H, S)` ids or labels, or `(H, S, A)` probabilities."""
+    if not isinstance(policy, (Sequence, np.ndarray)) or not len(policy):
+        return False
+    if isinstance(policy[0], Mapping):
+        return True
+    try:
+        array = np.asarray(policy)
+    except ValueError:  # lists of several lengths
+        return False
+    if array.ndim == 2 and array.shape == (mdp.n_states, mdp.n_actions) != (horizon, mdp.n_states):
+        return False  # probabilities, which may be whole numbers
+    return array.ndim == 3 or (array.ndim == 2 and array.dtype.kind in "iuU")
+
+
+def _given_steps(mdp: MDP, policy: Any, horizon: int) -> list[PolicyRows]:
+    """The policy of each step."""
+    if not _of_steps(mdp, policy, horizon):
+        return [given_policy(mdp, policy)] * horizon
+    if len(policy) != horizon:
+        raise ValueError(f"policy has {len(policy)} steps, expected {horizon}, as many as the horizon.")
+    found = []
+    for step, each in enumerate(policy):
+        try:
+            found.append(given_policy(mdp, each))
+        except ValueError as error:
+            raise ValueError(f"At step {step}: {error}") from None
+    return found
 
 
 def _iterate(

@@ -111,7 +111,7 @@ def test_reads_intervals(file):
         (GOOD, "", ": is empty, expected a header with idstatefrom"),
         (GOOD, HEADER, ": has a header and no rows"),
         ("probability", "prob", ", line 1: has no column probability; only lower and upper together can replace it."),
-        ("reward", "cost", "line 1: found the header .* expected the columns idstatefrom, .*; reward is missing."),
+        ("reward", "gain", "line 1: found the header .* expected the columns idstatefrom, .*; reward is missing."),
         ("idaction", "reward", "line 1: .*idaction is missing."),
         ("reward\n", "reward,reward\n", "line 1: the header names reward twice"),
         ("probability", "lower", "line 1: has only one of the columns lower and upper"),
@@ -132,7 +132,7 @@ def test_reads_intervals(file):
         ("1,0,0,1,-3", "1,0,1000000000000,1,-3", ", line 4, column idstateto: found 1e\\+12, expected a whole number"),
         ("1,0,0,1,-3", "1,0,2000000000,1,-3", "line 4, column idstateto: found state 2000000000, but state 2 appears"),
         ("0,0,1,0.75,2\n1,", "0,0,4,0.75,2\n4,", "line 4, column idstatefrom: found state 4, but state 1 appears now"),
-        ("idaction", "idaction\0", "line 1: .*idaction is missing."),
+        ("idaction", "idaction\0", "line 1: is not text"),
     ],
 )
 def test_refuses_naming_file_line_and_column(file, old, new, message):

@@ -156,6 +156,7 @@ def test_intervals_and_names_there_and_back(tmp_path, file):
         ("1 : 0.25", "9 : 0.25", "line 17: leads to state 9, expected one below 3."),
         ("1 : 0.25", "1 = 0.25", "line 17: found '1 = 0.25', expected successor : probability."),
         ("1 : 0.25", "1 : 0.5", "line 16: The probabilities of state 0, action go sum to 1.25, expected 1."),
+        ("1 : 0.25", "1 : -0.25", "line 17: found '-0.25', expected a probability from 0 to 1."),
         ("1 : 0.25", "1 : 1/0", "line 17: found '1/0', expected a finite number."),
         ("action go [0.5]", "action go [dear]", "line 16: found 'dear', expected a number."),
         ("@model", "@modell", "expected a DRN file: @type, @nr_states, ..., @model."),

@@ -58,7 +58,7 @@ def read(path: Path, *, discount: float, labels: bool | None = None) -> MDP:
 
 
 def _has_labels(path: Path) -> bool:
-    """Whether the table is none of craam's: texts as ids, other separators, or columns such as `state`."""
+    """Whether the table is none of craam's: texts as ids, other separators, costs, or columns such as `state`."""
     lines = head(path, 2)
     if len(lines) < 2:
         return False
@@ -68,7 +68,8 @@ def _has_labels(path: Path) -> bool:
         return separator != ","
     named = dict(zip(header, first, strict=True))
     if all(name in named for name in _IDS):
-        return not all(is_number(named[name]) for name in _IDS)
+        costs = "reward" not in named and not {"cost", *SYNONYMS["cost"]}.isdisjoint(map(str.lower, header))
+        return costs or not all(is_number(named[name]) for name in _IDS)
     known = {name.lower() for name in header}
     return all(not known.isdisjoint((name, *SYNONYMS[name])) for name in ("state", "action", "next_state"))
 
@@ -76,7 +77,9 @@ def _has_labels(path: Path) -> bool:
 def _read_labelled(path: Path, discount: float, labels: bool | None) -> MDP:
     table = read_text(path)
     if "idoutcome" in table.column_names:
-        raise ModelFileError(path, "has labels and a column idoutcome; expected ids 0, 1, 2, ... with outcomes.")
+        raise ModelFileError(
+            path, "has labels or costs, and a column idoutcome; expected ids 0, 1, 2, ... and rewards with outcomes."
+        )
     try:
         return model_of(table, discount=discount, labels=labels, row_tolerance=ROW_TOLERANCE)
     except RowError as error:

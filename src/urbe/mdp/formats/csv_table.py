@@ -22,6 +22,7 @@ from urbe.mdp.formats.text import (
     read_table,
     shown,
 )
+from urbe.mdp.formats.text_columns import fields_of
 
 # Atomic: a field in quotes is never read again as one without.
 _EXTRA_FIELD = rf'(?>{BLANK}"[^"\n]*+"{BLANK}|[^,\n]*+)'
@@ -33,7 +34,7 @@ def read_header(path: Path, needed: Sequence[str]) -> tuple[int, str, tuple[str,
     if not first:
         raise ModelFileError(path, f"is empty, expected a header with {', '.join(needed)}.")
     line, text = first[0]
-    return line, text, tuple(name.strip().strip('"').strip() for name in text.split(","))
+    return line, text, tuple(fields_of(text, ","))
 
 
 def read_columns(

@@ -192,8 +192,8 @@ def _move(found: _Parsed, text: str, number: int) -> None:
     low, high = (match[2], match[3]) if match[4] is None else (match[4], match[4])
     found.choice.append(len(found.names) - 1)
     found.target.append(target)
-    found.low.append(_number(found, low, number))
-    found.high.append(_number(found, high, number))
+    found.low.append(_probability(found, low, number))
+    found.high.append(_probability(found, high, number))
 
 
 def _reward(found: _Parsed, text: str | None, number: int) -> float:
@@ -214,6 +214,13 @@ def _number(found: _Parsed, text: str, number: int) -> float:
         return float(Fraction(text)) if "/" in text else float(text)
     except (ZeroDivisionError, OverflowError):
         raise ModelFileError(found.path, f"found {shown(text)}, expected a finite number.", number) from None
+
+
+def _probability(found: _Parsed, text: str, number: int) -> float:
+    value = _number(found, text, number)
+    if not 0.0 <= value <= 1.0 + ROW_TOLERANCE:
+        raise ModelFileError(found.path, f"found {shown(text)}, expected a probability from 0 to 1.", number)
+    return value
 
 
 def _count(found: _Parsed, name: str) -> int:

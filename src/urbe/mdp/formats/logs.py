@@ -33,6 +33,8 @@ from urbe.tables import arrow_part, format_of, write_table
 
 DROP = ' Leave out rows that lack a value with missing="drop".'
 
+SEPARATED = " Fields may be separated by commas, semicolons, tabs or |."
+
 _LARGEST_COUNT = 2**53  # beyond it text read as floating point would lose digits
 
 
@@ -134,7 +136,8 @@ def _read_csv(path: str | os.PathLike[str], asked: Asked) -> Transitions:
     try:
         names = column_names(header if separator == "," else fields_of(text, separator), asked.names)
     except ValueError as error:
-        raise ModelFileError(path, f"{error} The first line must name the columns.{NAME_THEM}", line) from None
+        single = "" if len(fields_of(text, separator)) > 1 else SEPARATED
+        raise ModelFileError(path, f"{error} The first line must name the columns.{single}{NAME_THEM}", line) from None
     ids = [names[name] for name in ("state", "action", "next_state") if name in names]
     simple = asked.plain and separator == "," and {"next_state", "reward"} <= set(names)
     if not (simple and _starts_with_numbers(path, header, ids)):

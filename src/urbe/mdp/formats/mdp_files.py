@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +57,7 @@ def read_mdp(
     labels: bool | None = None,
     constants: str | None = None,
     reward: str | None = None,
+    costs: bool = False,
 ) -> MDP:
     """Reads a model from a file.
 
@@ -83,6 +85,8 @@ def read_mdp(
       labels: for a CSV file, True reads numbers of states and actions as labels, such as ids that begin at 1.
       constants: values of undefined constants of a program in the PRISM language: "N=3,p=0.9".
       reward: name of the rewards of such a program or of a DRN file, if it has several.
+      costs: the file's rewards are costs, where lower is better: read them with the opposite sign, so that values are
+        minus costs. A column `cost` of a CSV file is always read so.
 
     Raises:
       ModelFileError: a ValueError that names the file, the line and what was expected.
@@ -104,8 +108,9 @@ def read_mdp(
             f"discount is missing: {os.fspath(path)} cannot store one, only .npz files do. "
             "Give it, as in read_mdp(path, discount=0.95)."
         )
+    checks.flag("costs", costs)
     if name == PROGRAM:
-        return FORMATS[name].read(path, discount=gamma, constants=constants, reward=reward)
+        return _paid(FORMATS[name].read(path, discount=gamma, constants=constants, reward=reward), costs)
     choice = {} if reward is None else {"reward": reward}
     for argument, value in (("constants", constants), *(choice.items() if name != "drn" else ())):
         if value is not None:
@@ -117,7 +122,7 @@ def read_mdp(
     if labels is not None and name != "csv":
         raise ValueError(f"labels=True is for CSV files, which {os.fspath(path)} is not; leave it out.")
     mdp = FORMATS[name].read(path, discount=gamma, **choice, **({} if labels is None else {"labels": labels}))
-    return with_label_file(mdp, path) if name in LABELLED_BESIDE else mdp
+    return _paid(with_label_file(mdp, path) if name in LABELLED_BESIDE else mdp, costs)
 
 
 def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = None) -> None:
@@ -143,6 +148,11 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     FORMATS[name].write(mdp, path)
     if name in LABELLED_BESIDE:
         write_label_file(mdp, path)
+
+
+def _paid(mdp: MDP, costs: bool) -> MDP:
+    """The model, with the opposite rewards if they are costs."""
+    return replace(mdp, rows=replace(mdp.rows, reward=0.0 - mdp.rows.reward)) if costs else mdp
 
 
 def _format(path: str | os.PathLike[str], format: str | None) -> str:

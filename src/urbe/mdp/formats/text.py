@@ -41,6 +41,7 @@ _CHARACTER_BYTES = 2.0
 _SEPARATOR_LINE = re.compile(r'"?sep=.?"?\s*', re.IGNORECASE)
 _LARGEST_ID = 2**31 - 1
 _GZIP = b"\x1f\x8b"
+_BEGINS = 1000  # bytes of a file that show whether it is text
 
 
 @dataclass(frozen=True)
@@ -276,9 +277,15 @@ def _opened(path: Path, encoding: str | None) -> IO[str]:
     """The text of a file, by default in the encoding that its first bytes tell."""
     with open(path, "rb") as file:
         opened = gzip.open if file.read(2) == _GZIP else open
+    with opened(path, "rb") as file:
+        begins = file.read(_BEGINS)
+    marked = begins[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    if b"\0" in begins and not marked:
+        raise ModelFileError(
+            path, "is not text, as it has bytes that are zero; a spreadsheet, perhaps. Export it as CSV in UTF-8.",
+            begins[: begins.index(0)].count(b"\n") + 1,
+        )  # fmt: skip
     if encoding is None:
-        with opened(path, "rb") as file:
-            marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         encoding = "utf-16" if marked else "utf-8-sig"
     return opened(path, "rt", encoding=encoding)
 

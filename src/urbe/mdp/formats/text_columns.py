@@ -31,6 +31,8 @@ _NUMBER = re.compile(NUMBER, re.ASCII)
 _LEADING_ZERO = re.compile(r"[-+]?0\d", re.ASCII)
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)(\.0*)?", re.ASCII)
 _LARGEST_WHOLE = 2.0**53
+_BETWEEN = r"[ \u00a0\u2009\u202f'\u2019]"
+_SPACED = re.compile(rf"[-+]?\d{{1,3}}({_BETWEEN}\d{{3}})+([.,]\d*)?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,10 @@ class TextColumns:
         """`(N,)` texts and whole numbers: 1.1 and 1.10 differ, but 2 and 2.0 do not."""
         out = [int(field.partition(".")[0]) if _WHOLE.fullmatch(field) else field for field in self._fields(name)]
         return np.array([*out, None], dtype=object)[:-1]
+
+    def amounts_in(self, name: str) -> np.ndarray:
+        """The column, in which blanks and apostrophes may stand between thousands, and a minus may be a long one."""
+        return typed([_ungrouped(field) for field in self._fields(name)], self.separator, name)
 
     def thousands(self, name: str) -> str | None:
         """A number whose point may stand before thousands, if all numbers with a point are such."""
@@ -116,6 +122,7 @@ def read_text(path: Path, encoding: str | None = None) -> TextColumns:
     first = next(lines, None)
     if first is None:
         raise ModelFileError(path, "is empty, expected a header that names the columns.")
+    lines.first = 0
     separator = separator_of(first)
     header = fields_of(first, separator)
     rows: list[list[str]] = []
@@ -126,13 +133,13 @@ def read_text(path: Path, encoding: str | None = None) -> TextColumns:
                 del row[len(header) :]  # separators at the end of the line
             if len(row) != len(header):
                 found = shown(separator.join(row), 80)
-                raise ModelFileError(
-                    path,
-                    f"found {found} with {len(row)} fields, expected {len(header)} as in the header.",
-                    lines.number,
-                )
+                message = f"found {found} with {len(row)} fields, expected {len(header)} as in the header."
+                if lines.first < lines.number:
+                    message = f"a field in quotes begins here and goes on to line {lines.number}. Close the quotes."
+                raise ModelFileError(path, message, lines.first)
             rows.append(row)
             where.append(lines.number)
+            lines.first = 0
     except csv.Error as error:
         raise ModelFileError(path, f"cannot be read as CSV: {error}.", lines.number) from None
     while rows and not any(map(str.strip, rows[-1])):  # what spreadsheets write below the last row
@@ -191,6 +198,12 @@ def _with_decimal_points(fields: list[str], separator: str, name: str) -> list[s
     return [field.replace(".", "").replace(",", ".") if _is_decimal(field, ",") else field for field in fields]
 
 
+def _ungrouped(field: str) -> str:
+    """An amount without marks between thousands that are neither points nor commas."""
+    field = field.replace("\u2212", "-")
+    return re.sub(_BETWEEN, "", field) if _SPACED.fullmatch(field) else field
+
+
 def _is_grouped_by_points(field: str) -> bool:
     """Whether the points in a field can stand between thousands."""
     return "." in field and not _is_decimal(field, ".") and _grouped(field, ".", ",")
@@ -222,11 +235,17 @@ def _value(text: str) -> str | int | float | None:
 
 
 class _Lines(Iterator[str]):
-    """Iterates over the lines of a file that have content, and counts all lines."""
+    """Iterates over the lines of a file that have content, and counts all lines.
+
+    Attributes:
+      number: the last line read.
+      first: the first one read since `first` was set to 0.
+    """
 
     def __init__(self, path: Path, encoding: str | None) -> None:
-        self._content, self.number = content(path, encoding), 0
+        self._content, self.number, self.first = content(path, encoding), 0, 0
 
     def __next__(self) -> str:
         self.number, line = next(self._content)
+        self.first = self.first or self.number
         return line
