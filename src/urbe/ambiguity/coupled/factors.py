@@ -80,7 +80,8 @@ class FactorSet:
             raise ValueError(
                 f"factors has {factors.n_states} columns, expected one for each of {mdp.n_states} states of the model."
             )
-        return FactorOperator(mdp, self._mixing(mdp, factors.n_rows), _bound(self.set, factors), self.set)
+        mixing = self._mixing(mdp, factors.n_rows)
+        return FactorOperator(mdp, mixing, _bound(self.set, factors), _bound(self.set.choices(), factors), self.set)
 
     def helping(self, mdp: MDP) -> FactorSet:
         """Returns the set whose nature chooses every factor in favour of the agent."""

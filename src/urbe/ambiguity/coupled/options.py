@@ -107,11 +107,13 @@ class OptionSet(RectangularSet):
                 f"{self.shape[1]} rows and {self.shape[2]} entries. Solve model.mdp."
             )
         rows = replace(self.base.rows, reward=np.zeros(self.base.n_rows))  # rewards are those of the rows of options
-        nature = self.set.bind(replace(self.base, rows=rows, discount=mdp.discount))
+        base = replace(self.base, rows=rows, discount=mdp.discount)
+        nature, choices = self.set.bind(base), self.set.choices().bind(base)
         parts = []
         for o, each in enumerate(self.running):
             used, pick = np.unique(each.pick, return_inverse=True)
-            parts.append(Running(each.at, nature.take(used), pick, each.weight, each.first, o, each.ends))
+            own = nature.take(used), choices.take(used)
+            parts.append(Running(each.at, *own, pick, each.weight, each.first, o, each.ends))
         return OptionNature(mdp.rows, mdp.discount, self.base.n_states, tuple(parts))
 
     def choices(self) -> RectangularSet:
