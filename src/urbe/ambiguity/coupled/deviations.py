@@ -20,7 +20,7 @@ import numpy as np
 from urbe import checks
 from urbe.ambiguity.coupled.labels import LabelledModel, LabelOption, labelled
 from urbe.ambiguity.exact import Exact
-from urbe.ambiguity.rectangular import RectangularSet
+from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -44,6 +44,7 @@ def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary
     >>> river.by_label(solution.value)[:, 5].round(2)  # at the right end, with 0, 1 and 2 deviations to come
     array([5.15, 4.46, 3.77])
     """
+    check_rectangular("set", set, "nature sees the action before it decides whether to deviate.")
     most = checks.whole_number("budget", budget, 0)
     calm = [[LabelOption(Exact(), d)] for d in range(most + 1)]
     struck = [[LabelOption(set, d - 1)] if d else [] for d in range(most + 1)]
