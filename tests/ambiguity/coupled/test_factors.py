@@ -355,6 +355,8 @@ def test_errors_say_what_to_do():
         FactorSet(a_set.coefficients, a_set.factors, urbe.SRectangular(L1Ball(0.2)))
     with pytest.raises(TypeError, match=r"set is 0\.2, expected a set that chooses each row"):
         FactorSet(a_set.coefficients, a_set.factors, 0.2)
+    with pytest.raises(ValueError, match=r"terminal\[0\] is 9, expected a 0-based state below 4"):
+        a_set.model(np.zeros((4, 2)), discount=0.9, terminal=[9])
     with pytest.raises(ValueError, match=r"coefficients has shape \(3, 2\), expected one row for each pair"):
         urbe.solve(mdp, replace(a_set, coefficients=np.full((3, 2), 0.5)))
     wrong = np.full((8, 2), 0.5)

@@ -306,6 +306,11 @@ def test_errors_say_what_to_do():
         urbe.deviation_budget(5, 0.1, 1.0)
 
 
+def test_a_budget_too_large_for_memory_is_an_error_before_anything_is_listed():
+    with pytest.raises(urbe.memory.NotEnoughMemory, match=r"Use fewer labels \(a smaller budget\)"):
+        limited_deviations(random_model(1), L1Ball(0.5), 10**12)
+
+
 def test_a_kernel_is_evidence_for_each_option_that_holds_it():
     """Distances of one option may be tiny in its own units where those of another, whose kernel it is, are rounding."""
     p = np.random.default_rng(2).dirichlet(np.ones(3))  # whose answer is off by a last place

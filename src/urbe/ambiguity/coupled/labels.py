@@ -136,6 +136,7 @@ def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: 
     first = checks.whole_number("initial_label", initial_label, 0)
     if not n_labels:
         raise ValueError("options is empty, expected nature's options for each of at least one label.")
+    require_labels(mdp, n_labels)
     if first >= n_labels:
         raise ValueError(f"initial_label is {first}, expected one of 0, ..., {n_labels - 1}.")
     sets, following = [], []
@@ -151,6 +152,18 @@ def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: 
         following.append(tuple(_labels(name, mdp, x.next_label, n_labels) for name, x in zip(names, each, strict=True)))
     wide = _widened(mdp, [labels[0] for labels in following], first)
     return LabelledModel(wide, LabelledSet(mdp, tuple(sets), tuple(following)), mdp, n_labels)
+
+
+def require_labels(mdp: MDP, n_labels: int) -> None:
+    """Raises if a model with that many labels does not fit into memory: its rows, and one nature or more per label."""
+    rows = mdp.rows
+    memory.require(
+        {
+            f"{n_labels} copies of {rows.n_entries} successors, one for each label": 20.0 * n_labels * rows.n_entries,
+            f"nature's options under {n_labels} labels": n_labels * (4e3 + 16.0 * rows.n_rows),
+        },
+        "Use fewer labels (a smaller budget), or a smaller model.",
+    )
 
 
 def _labels(name: str, mdp: MDP, given: Any, n_labels: int) -> IntArray:
@@ -174,10 +187,6 @@ def _widened(mdp: MDP, labels: list[IntArray], initial_label: int) -> MDP:
     """Builds the labelled model, whose rows lead to the next label of the first option."""
     rows, k = mdp.rows, len(labels)
     n_entries = k * rows.n_entries
-    memory.require(
-        {f"{k} copies of {rows.n_entries} successors, one for each label": 20.0 * n_entries},
-        "Use fewer labels (a smaller budget), or a smaller model.",
-    )
     successor = np.concatenate([rows.successor + mdp.n_states * of_rows[rows.entry_row] for of_rows in labels])
     wide = Rows(
         k * mdp.n_states,
