@@ -164,7 +164,7 @@ def recalled(nature: Nature, memory: RowMemory, at: IntArray, first: int = 0) ->
 def keep(memory: RowMemory, part: RowMemory, at: IntArray, first: int = 0) -> None:
     """Writes the memory of a part, from `recalled`, back into that of the composite."""
     if memory is not None and part is not None:
-        memory[at, first : first + width(part)] = part.reshape(len(part), -1)
+        memory[at, first : first + width(part)] = part.reshape(len(part), width(part))
 
 
 Adversary = TypeVar("Adversary", bound=Any)

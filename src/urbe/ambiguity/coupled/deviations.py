@@ -90,6 +90,8 @@ def random_deviations(model: LabelledModel, kernel: MDP, rate: float) -> MDP:
       exceeded: at d = 0 there are no deviations.
     """
     chance = checks.number("rate", rate, 0.0, 1.0)
+    checks.kind("model", model, isinstance(model, LabelledModel), "a model of limited_deviations")
+    check_model("kernel", kernel)
     base, n = model.base, model.base.n_states
     if not (np.array_equal(kernel.row_start, base.row_start) and np.array_equal(kernel.action, base.action)):
         raise ValueError(f"kernel is {kernel}, expected the same states and actions as {base}.")
