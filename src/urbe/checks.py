@@ -204,6 +204,14 @@ def whole_number(name: str, value: object, low: int) -> int:
     return x
 
 
+def index(name: str, value: object, n: int) -> int:
+    """Returns one of 0, ..., n - 1; else raises."""
+    x = _plain(value)
+    if isinstance(x, bool) or not isinstance(x, int) or not 0 <= x < n:
+        raise ValueError(f"{name} is {shown(value)}, expected one of 0, ..., {n - 1}.")
+    return x
+
+
 def flag(name: str, value: object) -> bool:
     """True or False, and nothing that only counts as one of them."""
     x = _plain(value)

@@ -139,3 +139,21 @@ def test_errors_say_what_to_do():
         cvar_of_return(mdp, 0.5, 2, unit=-1)
     with pytest.raises(ValueError, match=r"horizon is 0, expected a whole number of at least 1"):
         cvar_of_return(mdp, 0.5, 0, unit=0.5)
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        ((2, 0, 0.0), r"step is 2, expected one of 0, \.\.\., 1"),
+        ((-1, 0, 0.0), r"step is -1, expected one of 0"),
+        ((0, 5, 0.0), r"state is 5, expected one of 0"),
+        ((0, 0, np.nan), r"missing is nan, expected"),
+        ((0, 0, "1"), r"missing is '1', expected a number, without quotes"),
+    ],
+)
+def test_actions_are_looked_up_within_the_table(at, message):
+    mdp = urbe.MDP.from_dense([[[1.0, 0.0], [0.5, 0.5]]] * 2, [[1.0, 2.0]] * 2, discount=1.0)
+    with pytest.raises(ValueError, match=message):
+        urbe.cvar_of_return(mdp, 0.5, horizon=2, unit=1.0).action(*at)
+    with pytest.raises(ValueError, match=r"A policy was given"):
+        urbe.cvar_of_return(mdp, 0.5, horizon=2, unit=1.0, policy=[0, 0]).action(0, 0, 0.0)

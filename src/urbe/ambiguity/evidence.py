@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urbe.ambiguity.entries import entry_keys
-from urbe.ambiguity.operator import UNDERFLOW, PolicyRows, StepBound, StepEvidence
+from urbe.ambiguity.operator import UNDERFLOW, PolicyRows, StepBound, StepEvidence, midrange
 from urbe.ambiguity.transport import LEFT_BEHIND
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -64,6 +64,30 @@ def of_value(nature: Nature) -> RowEvidence:
     return RowEvidence(
         dual_bound(nature, 1.0), dual_bound(nature, -1.0), nothing, np.zeros(len(nothing), dtype=np.bool_)
     )
+
+
+def from_below(nature: Nature) -> RowBound:
+    """Lower bounds on Q for any nature: by duality, or by its own answer at the values if it maximises."""
+    return _completed(nature, nature.evidence(None).below, -1.0)
+
+
+def from_above(nature: Nature) -> RowBound:
+    """Upper bounds on Q for any nature: by its own answer at the values, or by duality if it maximises."""
+    return _completed(nature, nature.evidence(None).above, 1.0)
+
+
+def _completed(nature: Nature, dual: RowBound, side: float) -> RowBound:
+    """Where duality says nothing, bounds by nature's answer at the values, once it is shown to lie in the set."""
+
+    def bound(v: FloatArray) -> Extended:
+        known = dual(v)
+        unknown = known == side * np.inf
+        if not unknown.any() or not np.isfinite(v).all():
+            return known
+        found = nature.evidence(nature.worst_case(v - midrange(v)).rows)
+        return np.where(unknown, (found.above if side > 0.0 else found.below)(v), known)
+
+    return bound
 
 
 def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> StepEvidence:

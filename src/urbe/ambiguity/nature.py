@@ -26,7 +26,7 @@ from urbe.types import Buffer, FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 RowMemory = FloatArray | None
-"""The warm start that a sweep leaves for the next one, a number per row; None without one."""
+"""The warm start that a sweep leaves for the next one: `(R,)` numbers, or `(R, k)` if it takes several; None without one."""
 
 
 class WorstCase(NamedTuple):
@@ -47,8 +47,8 @@ class WorstCase(NamedTuple):
 class Nature(Protocol):
     """The adversary of a bound model, which answers each row independently.
 
-    The argument `memory` is `(R,)` numbers of an earlier sweep at which each row's search starts; it is updated in
-    place and never changes a value beyond rounding. None means no warm start.
+    The argument `memory` holds the numbers of an earlier sweep at which each row's search starts; it is updated
+    in place and never changes a value beyond rounding. None means no warm start.
     """
 
     @property
@@ -68,7 +68,7 @@ class Nature(Protocol):
         """Whether every row's set contains only the row itself."""
 
     def fresh(self) -> FloatArray | None:
-        """`(R,)` a fresh memory; None if sweeps use no memory."""
+        """Returns a fresh memory, with one row for each of `rows`; None if sweeps use no memory."""
 
     def values(
         self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: Buffer = None, memory: RowMemory = None
@@ -139,6 +139,32 @@ class PlainNature:
 
     def evidence(self: Nature, kernel: Rows | None) -> RowEvidence:
         return of_minimum(self, kernel)
+
+
+def width(memory: RowMemory) -> int:
+    """How many numbers a memory has for each row."""
+    return 0 if memory is None else int(np.prod(memory.shape[1:], dtype=np.int64))
+
+
+def recalled(nature: Nature, memory: RowMemory, at: IntArray, first: int = 0) -> RowMemory:
+    """The memory of a part of a composite nature.
+
+    Args:
+      nature: the part.
+      memory: the composite's, `(R, k)`; None if it has none.
+      at: the part's rows in it.
+      first: the part's first column in it.
+    """
+    own = nature.fresh()
+    if memory is not None and own is not None:
+        own[...] = memory[at, first : first + width(own)].reshape(own.shape)
+    return own
+
+
+def keep(memory: RowMemory, part: RowMemory, at: IntArray, first: int = 0) -> None:
+    """Writes the memory of a part, from `recalled`, back into that of the composite."""
+    if memory is not None and part is not None:
+        memory[at, first : first + width(part)] = part.reshape(len(part), width(part))
 
 
 Adversary = TypeVar("Adversary", bound=Any)

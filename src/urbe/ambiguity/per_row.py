@@ -16,7 +16,7 @@ from urbe import checks
 from urbe.ambiguity.entries import joined_rows
 from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence
 from urbe.ambiguity.moments import RowMoments
-from urbe.ambiguity.nature import Nature, RowMemory, WorstCase
+from urbe.ambiguity.nature import Nature, RowMemory, WorstCase, keep, recalled, width
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -97,22 +97,21 @@ class PerRowNature:
     def singleton(self) -> bool:
         return all(nature.singleton for _, nature in self.parts)
 
-    def fresh(self) -> FloatArray | None:
-        return np.zeros(self.model.n_rows)
+    def fresh(self) -> RowMemory:
+        return np.zeros((self.model.n_rows, max((width(nature.fresh()) for _, nature in self.parts), default=0)))
 
     def values(
         self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: Buffer = None, memory: RowMemory = None
     ) -> FloatArray:
         out = np.empty(self.model.n_rows) if out is None else out
         for rows, nature in self.parts:
-            part = self._recalled(rows, nature, memory)
+            part = recalled(nature, memory, rows)
             out[rows] = nature.values(v, shift, workers, None, part)
-            if memory is not None and part is not None:
-                memory[rows] = part
+            keep(memory, part, rows)
         return out
 
     def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
-        found = [nature.worst_case(v, self._recalled(rows, nature, memory)) for rows, nature in self.parts]
+        found = [nature.worst_case(v, recalled(nature, memory, rows)) for rows, nature in self.parts]
         sensitivity = np.empty(self.rows.n_entries)
         for (rows, _), part in zip(self.parts, found, strict=True):
             sensitivity[self.rows.entries_of(rows)] = part.sensitivity
@@ -126,10 +125,9 @@ class PerRowNature:
         known = None if memory is None else value  # values are useless without the memory of their sweep
         found = []
         for rows, nature in self.parts:
-            part = self._recalled(rows, nature, memory)
+            part = recalled(nature, memory, rows)
             found.append(nature.moments(v, shift, u, None if known is None else known[rows], part))
-            if memory is not None and part is not None:
-                memory[rows] = part
+            keep(memory, part, rows)
         return RowMoments(*(self._spread([each[k] for each in found]) for k in range(3)))
 
     def take(self, chosen: IntArray) -> PerRowNature:
@@ -168,9 +166,6 @@ class PerRowNature:
             return self._spread([part(v) for part in parts], dtype=np.longdouble)
 
         return bound
-
-    def _recalled(self, rows: IntArray, nature: Nature, memory: FloatArray | None) -> FloatArray | None:
-        return nature.fresh() if memory is None or nature.fresh() is None else memory[rows]
 
     def _spread(self, parts: Sequence[Any], dtype: Any = np.float64) -> np.ndarray[Any, Any]:
         """Writes the numbers of each part to its rows, `(R,)`."""

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.mdp import build
-from urbe.mdp.frames import collected, frame_names, numbers
+from urbe.mdp.frames import collected, frame_column, frame_names, numbers
 from urbe.mdp.intervals import PairError
 from urbe.mdp.labels import Labels
 from urbe.mdp.log_columns import NAME_THEM, Missing, columns_of, complete_rows, encoded

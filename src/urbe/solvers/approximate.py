@@ -37,7 +37,7 @@ class Diverged(ArithmeticError):
     """The projected iteration does not converge; the message says what was checked and what to do."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ApproximateSolution:
     """The result of `approximate_values`.
 
@@ -62,6 +62,14 @@ class ApproximateSolution:
     def amplification(self) -> float:
         """1 / (1 - modulus): ||Phi w - V||_d is at most this many times ||Pi_d V - V||_d; infinite without a proof."""
         return 1.0 / (1.0 - self.modulus) if self.modulus < 1.0 else np.inf
+
+    def __repr__(self) -> str:
+        error = (
+            f"error at most {self.amplification:.3g} times that of the best fit" if self.modulus < 1.0 else "no bound"
+        )
+        return (
+            f"ApproximateSolution({len(self.weights)} features of {len(self.value)} states, {self.steps} fits, {error})"
+        )
 
 
 def approximate_values(

@@ -24,7 +24,7 @@ from urbe.mdp.model import MDP, check_model
 from urbe.types import FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConstrainedSolution:
     """The result of `solve_constrained`.
 
@@ -38,6 +38,9 @@ class ConstrainedSolution:
     value: float
     cost: float
     multiplier: float
+
+    def __repr__(self) -> str:
+        return f"ConstrainedSolution(value {self.value:.6g}, cost {self.cost:.6g}, multiplier {self.multiplier:.6g})"
 
 
 def solve_constrained(mdp: MDP, cost: ArrayLike, limit: float) -> ConstrainedSolution:

@@ -31,7 +31,7 @@ WHOLE = 1e-9
 """Allowed distance of a reward from a multiple of the unit."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReturnCVaR:
     """The result of `cvar_of_return`.
 
@@ -54,9 +54,17 @@ class ReturnCVaR:
 
     def action(self, step: int, state: int, missing: float) -> int:
         """Returns the action at a step and state; `missing` is the start's threshold minus the reward so far."""
-        table = self.actions[step]
-        at = round(missing / self.unit) - int(self.lowest[step])
+        if not self.actions:
+            raise ValueError(
+                "A policy was given, so there are no actions to look up. Leave policy= out for the best ones."
+            )
+        table = self.actions[checks.index("step", step, len(self.actions))]
+        checks.index("state", state, len(table))
+        at = round(checks.finite_number("missing", missing) / self.unit) - int(self.lowest[step])
         return int(table[state, min(max(at, 0), table.shape[1] - 1)])
+
+    def __repr__(self) -> str:
+        return f"ReturnCVaR(level {self.level:g}, {len(self.value)} states over {len(self.lowest)} steps)"
 
 
 def cvar_of_return(mdp: MDP, level: float, horizon: int, *, unit: float, policy: ArrayLike | None = None) -> ReturnCVaR:

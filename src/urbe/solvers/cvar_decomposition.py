@@ -27,7 +27,7 @@ from urbe.types import FloatArray, IntArray
 MOST_SWEEPS = 100_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CVaRByLevel:
     """The result of `cvar_by_level`.
 
@@ -51,6 +51,10 @@ class CVaRByLevel:
             raise ValueError("level is 0, expected a number in (0, 1].")
         grid = np.append(0.0, self.levels)
         return np.array([np.interp(y, grid, np.append(0.0, self.levels * line)) / y for line in self.value])
+
+    def __repr__(self) -> str:
+        what = "of a policy" if self.exact else "upper bounds for all policies"
+        return f"CVaRByLevel({len(self.value)} states at {len(self.levels)} levels, {what})"
 
 
 def cvar_by_level(

@@ -152,6 +152,22 @@ def test_certificates_refuse_kernels_of_another_set():
     assert "from mixtures of factors" in urbe.certify(solution, mdp, other).statement
 
 
+@pytest.mark.parametrize(
+    "inner",
+    [
+        urbe.Optimistic(L1Ball(0.3)),
+        urbe.Optimistic(urbe.KLBall(0.1)),
+        urbe.NestedSets((urbe.Exact(), urbe.Optimistic(L1Ball(0.4))), [0.5, 1.0]),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_certificates_take_helping_factors_that_the_kernel_does_not_determine(inner, seed):
+    rng = np.random.default_rng(seed)
+    many = FactorSet(rng.dirichlet(np.ones(9), size=(3, 2)), rng.dirichlet(np.ones(3), size=9), inner)
+    certificate = urbe.certify(urbe.solve(many.model(rng.normal(size=(3, 2)), discount=0.9), many))
+    assert certificate.holds, certificate.statement
+
+
 def test_certificates_refuse_members_that_are_not_the_worst():
     mdp, a_set = problem(0, n=6, factors=3)
     solution = urbe.solve(mdp, a_set)
@@ -365,6 +381,8 @@ def test_errors_say_what_to_do():
         FactorSet(a_set.coefficients, a_set.factors, urbe.SRectangular(L1Ball(0.2)))
     with pytest.raises(TypeError, match=r"set is 0\.2, expected a set that chooses each row"):
         FactorSet(a_set.coefficients, a_set.factors, 0.2)
+    with pytest.raises(ValueError, match=r"terminal\[0\] is 9, expected a 0-based state below 4"):
+        a_set.model(np.zeros((4, 2)), discount=0.9, terminal=[9])
     with pytest.raises(ValueError, match=r"coefficients has shape \(3, 2\), expected one row for each pair"):
         urbe.solve(mdp, replace(a_set, coefficients=np.full((3, 2), 0.5)))
     wrong = np.full((8, 2), 0.5)

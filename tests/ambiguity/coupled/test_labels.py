@@ -272,7 +272,7 @@ def test_errors_say_what_to_do():
     with pytest.raises(ValueError, match=r"budget is -1, expected a whole number of at least 0"):
         limited_deviations(mdp, L1Ball(0.5), -1)
     with pytest.raises(
-        ValueError, match=r"options\[1\]\[1\]\.set is .*is not solved row by row.*nature sees the action"
+        ValueError, match=r"^set is .*is not solved row by row.*nature sees the action before it decides whether"
     ):
         limited_deviations(mdp, urbe.SRectangular(L1Ball(0.5)), 1)
     with pytest.raises(TypeError, match=r"options\[0\]\[0\]\.set is 0\.5, expected a set that chooses each row"):
@@ -281,7 +281,7 @@ def test_errors_say_what_to_do():
         labelled(mdp, [[L1Ball(0.5)]])
     with pytest.raises(ValueError, match=r"options is empty"):
         labelled(mdp, [])
-    with pytest.raises(ValueError, match=r"options\[1\] is empty, expected at least one option"):
+    with pytest.raises(ValueError, match=r"options\[1\] is empty, expected a list of at least one option"):
         labelled(mdp, [[LabelOption(Exact(), 0)], []])
     with pytest.raises(ValueError, match=r"options\[0\]\[0\]\.next_label\[0\] is 4, expected a 0-based label below 1"):
         labelled(mdp, [[LabelOption(Exact(), 4)]])
@@ -304,6 +304,50 @@ def test_errors_say_what_to_do():
         urbe.random_deviations(model, model.mdp, 0.5)
     with pytest.raises(ValueError, match=r"confidence is 1\.0, expected a number in \(0, 1\)"):
         urbe.deviation_budget(5, 0.1, 1.0)
+
+
+def test_names_of_states_are_kept_with_the_label():
+    named = random_model(1)
+    named = named.with_labels(
+        [f"place {s}" for s in range(named.n_states)], [f"move {a}" for a in range(named.n_actions)]
+    )
+    made = limited_deviations(named, L1Ball(0.5), 1)
+    solution = urbe.solve(made.mdp, made.set)
+    assert made.mdp.labels.state(made.state(2, 1)) == "place 2, label 1"
+    assert {"place 0, label 0", "place 0, label 1"} <= set(solution.table()["state"])
+    assert solution.action_text(0).startswith("move ")
+    assert repr(made) == f"LabelledModel(2 labels of {named!r})"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: urbe.labelled(m, None), r"options is None, expected nature's options"),
+        (
+            lambda m: urbe.labelled(m, {0: [LabelOption(L1Ball(0.5), 0)]}),
+            r"options is a dict, expected nature's options",
+        ),
+        (
+            lambda m: urbe.labelled(m, [LabelOption(L1Ball(0.5), 0)]),
+            r"options\[0\] is .*LabelOption.*expected a list of",
+        ),
+        (lambda m: urbe.random_deviations(m, m, 0.1), r"model is MDP.*expected a model of limited_deviations"),
+        (
+            lambda m: urbe.random_deviations(limited_deviations(m, L1Ball(0.5), 1), None, 0.1),
+            r"kernel is None, expected",
+        ),
+        (lambda m: limited_deviations(m, L1Ball(0.5), 1).state(0.5, 0), r"state is 0\.5, expected one of 0"),
+        (lambda m: limited_deviations(m, L1Ball(0.5), 1).state("a", 0), r"state is 'a', expected one of 0"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(random_model(1))
+
+
+def test_a_budget_too_large_for_memory_is_an_error_before_anything_is_listed():
+    with pytest.raises(urbe.memory.NotEnoughMemory, match=r"Use fewer labels \(a smaller budget\)"):
+        limited_deviations(random_model(1), L1Ball(0.5), 10**12)
 
 
 def test_a_kernel_is_evidence_for_each_option_that_holds_it():

@@ -166,7 +166,7 @@ def test_operators_are_monotone_and_shift_with_constants():
 
 def test_errors_say_what_to_do():
     mdp, ball = random_model(1), L1Ball(0.2)
-    with pytest.raises(ValueError, match=r"options is empty, expected at least one"):
+    with pytest.raises(ValueError, match=r"options is empty, expected a list of at least one"):
         with_options(mdp, [], ball)
     with pytest.raises(TypeError, match=r"options\[0\] is \[0, 1, 0\], expected Option"):
         with_options(mdp, [[0, 1, 0]], ball)
@@ -198,3 +198,17 @@ def test_errors_say_what_to_do():
         model.policy([0, 0])
     with pytest.raises(ValueError, match=r"posterior variance of values under options is not available"):
         model.set.operator(model.mdp).moments(np.zeros(9), np.zeros(9))
+
+
+def test_names_of_states_are_kept_with_the_running_option():
+    mdp = urbe.library.riverswim(3, discount=0.9).with_labels(["left", "middle", "right"])
+    model = urbe.with_options(mdp, [urbe.Option([1] * 3, 0.5)], urbe.L1Ball(0.1))
+    assert model.mdp.labels.state(1) == "middle"
+    assert model.mdp.labels.state(model.state(1, running=0)) == "middle, option 0 running"
+    assert repr(model) == f"OptionModel(1 options in {mdp!r})"
+
+
+@pytest.mark.parametrize("options", [None, 3, urbe.Option([1] * 3, 0.5)])
+def test_options_that_are_no_list_are_an_error(options):
+    with pytest.raises(TypeError, match=r"options is .*expected a list of at least one option"):
+        urbe.with_options(urbe.library.riverswim(3, discount=0.9), options, urbe.L1Ball(0.1))

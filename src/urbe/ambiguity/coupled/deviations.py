@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from urbe import checks
-from urbe.ambiguity.coupled.labels import LabelledModel, LabelOption, labelled
+from urbe.ambiguity.coupled.labels import LabelledModel, LabelOption, labelled, require_labels
 from urbe.ambiguity.exact import Exact
-from urbe.ambiguity.rectangular import RectangularSet
-from urbe.mdp.model import MDP
+from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
+from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 
@@ -44,7 +44,10 @@ def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary
     >>> river.by_label(solution.value)[:, 5].round(2)  # at the right end, with 0, 1 and 2 deviations to come
     array([5.15, 4.46, 3.77])
     """
+    check_model("mdp", mdp)
+    check_rectangular("set", set, "nature sees the action before it decides whether to deviate.")
     most = checks.whole_number("budget", budget, 0)
+    require_labels(mdp, most + 1)
     calm = [[LabelOption(Exact(), d)] for d in range(most + 1)]
     struck = [[LabelOption(set, d - 1)] if d else [] for d in range(most + 1)]
     out = labelled(mdp, [one + other for one, other in zip(calm, struck, strict=True)], initial_label=most)
@@ -87,6 +90,8 @@ def random_deviations(model: LabelledModel, kernel: MDP, rate: float) -> MDP:
       exceeded: at d = 0 there are no deviations.
     """
     chance = checks.number("rate", rate, 0.0, 1.0)
+    checks.kind("model", model, isinstance(model, LabelledModel), "a model of limited_deviations")
+    check_model("kernel", kernel)
     base, n = model.base, model.base.n_states
     if not (np.array_equal(kernel.row_start, base.row_start) and np.array_equal(kernel.action, base.action)):
         raise ValueError(f"kernel is {kernel}, expected the same states and actions as {base}.")

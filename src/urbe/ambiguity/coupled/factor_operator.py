@@ -69,12 +69,14 @@ class FactorOperator:
       mdp: the model; its transition rows are not read.
       mixing: the coefficients u as rows over the factors, with the model's rewards and discount.
       nature: the factors' sets, bound to the factors as rows over the states.
+      choices: the same, minimising over all kernels from which nature chooses, to test kernels.
       set: the ambiguity set of each factor.
     """
 
     mdp: MDP
     mixing: ExactNature
     nature: Nature
+    choices: Nature
     set: RectangularSet
 
     @property
@@ -165,16 +167,13 @@ class FactorOperator:
         mixing = ExactNature(replace(self.mixing.rows, reward=ones), 1.0)
         bare = self.nature.rows.n_rows
         factors = replace(self.nature.rows, reward=np.zeros(bare))
-        longest = Optimistic(self.set.choices())
-        return FactorOperator(model, mixing, longest.bind(factor_model(factors)), longest)
+        longest, listed = Optimistic(self.set.choices()), factor_model(factors)
+        return FactorOperator(model, mixing, longest.bind(listed), longest.set.bind(listed), longest)
 
     def _attained(self, dual: proofs.RowBound, answer: proofs.RowBound, side: float) -> proofs.RowBound:
         """Bounds by duality or, if that is infinite, by members computed at the values and by the value of a kernel."""
 
-        def members(v: FloatArray) -> proofs.Extended:
-            found = self.nature.evidence(self.nature.worst_case(v - midrange(v)).rows)
-            return (found.above if side > 0.0 else found.below)(v)
-
+        members = (proofs.from_above if side > 0.0 else proofs.from_below)(self.nature)
         mixed, outer = self._mixed(members, side), np.maximum if side > 0.0 else np.minimum
 
         def bound(v: FloatArray) -> proofs.Extended:
@@ -207,8 +206,8 @@ class FactorOperator:
         w = np.where(w < DUST, np.minimum(start, DUST), w)
         total = w.sum(axis=1, keepdims=True)
         w = np.where(total > 0.0, w / np.where(total > 0.0, total, 1.0), start)
-        excess = np.maximum(self.nature.excess(_rows_of(_sparse(w), np.zeros(n_factors))), lost)
-        radius = self.nature.ball_radius
+        excess = np.maximum(self.choices.excess(_rows_of(_sparse(w), np.zeros(n_factors))), lost)
+        radius = self.choices.ball_radius
         outside = ~(excess <= ROUNDED * np.fmax(1.0, np.nan if radius is None else radius)) | ~(lost <= ROUNDED)
         unique = np.abs(inverse @ u - np.eye(n_factors)).max(axis=1, initial=0.0) <= UNIQUE
         known = unique & (ROUNDING * np.abs(inverse).sum(axis=1) <= PRECISE)
@@ -230,7 +229,7 @@ class FactorOperator:
             for side in (1.0, -1.0):
                 v = np.zeros(listed.shape[1])
                 v[state] = side
-                least = u @ np.asarray(self.nature.dual_bound(v), dtype=np.float64)
+                least = u @ np.asarray(self.choices.dual_bound(v), dtype=np.float64)
                 worst = np.maximum(worst, least - side * listed[:, state])
         return worst
 

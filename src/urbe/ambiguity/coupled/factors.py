@@ -26,7 +26,7 @@ from urbe.ambiguity.exact import ExactNature
 from urbe.ambiguity.nature import Nature
 from urbe.ambiguity.optimistic import Optimistic
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
-from urbe.mdp.build import from_transitions
+from urbe.mdp.build import from_transitions, terminal_ids
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows, index_type
 from urbe.types import FloatArray
@@ -80,7 +80,8 @@ class FactorSet:
             raise ValueError(
                 f"factors has {factors.n_states} columns, expected one for each of {mdp.n_states} states of the model."
             )
-        return FactorOperator(mdp, self._mixing(mdp, factors.n_rows), _bound(self.set, factors), self.set)
+        mixing = self._mixing(mdp, factors.n_rows)
+        return FactorOperator(mdp, mixing, _bound(self.set, factors), _bound(self.set.choices(), factors), self.set)
 
     def helping(self, mdp: MDP) -> FactorSet:
         """Returns the set whose nature chooses every factor in favour of the agent."""
@@ -117,9 +118,7 @@ class FactorSet:
         if len(r) != n_states:
             raise ValueError(f"reward has {len(r)} rows, expected one for each of {n_states} states of the factors.")
         state, action = (x.ravel() for x in np.indices(r.shape))
-        ends = np.zeros(n_states, dtype=bool)
-        ends[np.asarray(terminal) if np.size(terminal) else []] = True
-        live = ~ends[state]
+        live = ~np.isin(state, terminal_ids(terminal, n_states))
         state, action = state[live], action[live]
         pairs = from_transitions(
             state, action, state, np.ones(len(state)), r.ravel()[live],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from urbe.ambiguity.entries import joined_rows, on_entries
-from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence, unproven
-from urbe.ambiguity.nature import Nature, PlainNature, WorstCase
+from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence, from_below, unproven
+from urbe.ambiguity.nature import Nature, PlainNature, RowMemory, WorstCase, keep, recalled, width
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
@@ -59,12 +60,15 @@ class LabelNature(PlainNature):
         return once and all(branch.nature.singleton for branch in self.branches)
 
     @cached_property
-    def _options(self) -> int:
-        return 1 + max((branch.option for branch in self.branches), default=0)
+    def _columns(self) -> list[int]:
+        """Where the memory of each option begins, in every row, and the number of columns."""
+        widest = [0] * (1 + max((branch.option for branch in self.branches), default=0))
+        for branch in self.branches:
+            widest[branch.option] = max(widest[branch.option], width(branch.nature.fresh()))
+        return [0, *itertools.accumulate(widest)]
 
-    def fresh(self) -> FloatArray | None:
-        """`(R, options)` a fresh memory for every option."""
-        return np.zeros((self.rows.n_rows, self._options))
+    def fresh(self) -> RowMemory:
+        return np.zeros((self.rows.n_rows, self._columns[-1]))
 
     def values(
         self,
@@ -72,7 +76,7 @@ class LabelNature(PlainNature):
         shift: float = 0.0,
         workers: Workers = SERIAL,
         out: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        memory: RowMemory = None,
     ) -> FloatArray:
         out = np.empty(self.rows.n_rows) if out is None else out
         out[:] = np.inf
@@ -80,11 +84,10 @@ class LabelNature(PlainNature):
             known = self._recalled(branch, memory)
             found = branch.nature.values(self._under(v, branch), shift, workers, None, known)
             out[branch.at] = np.minimum(out[branch.at], found)
-            if memory is not None and known is not None:
-                memory[branch.at, branch.option] = known
+            keep(memory, known, branch.at, self._columns[branch.option])
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
         """Chooses the first option with the lowest value; rows of the answer lead to its label."""
         best = np.full(self.rows.n_rows, np.inf)
         owner = np.zeros(self.rows.n_rows, dtype=np.int64)
@@ -124,15 +127,12 @@ class LabelNature(PlainNature):
         return excess
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        out = np.full(self.rows.n_rows, np.inf)
-        for branch in self.branches:
-            out[branch.at] = np.minimum(out[branch.at], branch.nature.dual_bound(self._under(v, branch)))
-        return out
+        return np.asarray(self._least()(v), dtype=np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
         """Bounds Q; a row of a kernel is evidence for every option that holds it, and bounds the worst from above."""
         n_rows = self.rows.n_rows
-        below = self._least([branch.nature.evidence(None) for branch in self.branches])
+        below = self._least()
         if kernel is None:
             nothing = np.full(n_rows, -np.inf)
             return RowEvidence(unproven(n_rows, 1.0), below, nothing, np.zeros(n_rows, dtype=np.bool_))
@@ -170,11 +170,14 @@ class LabelNature(PlainNature):
 
         return bound
 
-    def _least(self, found: list[RowEvidence]) -> RowBound:
+    def _least(self) -> RowBound:
+        """The least of the lower bounds of all options."""
+        parts = [from_below(branch.nature) for branch in self.branches]
+
         def bound(v: FloatArray) -> Extended:
             out = np.full(self.rows.n_rows, np.inf, dtype=np.longdouble)
-            for branch, evidence in zip(self.branches, found, strict=True):
-                out[branch.at] = np.minimum(out[branch.at], evidence.below(self._under(v, branch)))
+            for branch, below in zip(self.branches, parts, strict=True):
+                out[branch.at] = np.minimum(out[branch.at], below(self._under(v, branch)))
             return out
 
         return bound
@@ -183,9 +186,8 @@ class LabelNature(PlainNature):
         """`(S,)` the values under the next label of a branch."""
         return v[branch.label * self.n_states : (branch.label + 1) * self.n_states]
 
-    def _recalled(self, branch: Branch, memory: FloatArray | None) -> FloatArray | None:
-        known = branch.nature.fresh()
-        return known if memory is None or known is None else np.ascontiguousarray(memory[branch.at, branch.option])
+    def _recalled(self, branch: Branch, memory: RowMemory) -> RowMemory:
+        return recalled(branch.nature, memory, branch.at, self._columns[branch.option])
 
     def _lifted(self, rows: Rows, label: int) -> Rows:
         """Converts rows over states without labels to rows that lead to one label."""

@@ -38,13 +38,13 @@ class LabelOption(NamedTuple):
     next_label: Any
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelledModel:
     """A model with a label in its state, and nature's options: `solve(labelled.mdp, labelled.set)`.
 
     Attributes:
-      mdp: state i S + s stands for state s under label i. Its rows are those of the model, and lead to the next label
-        of each label's first option.
+      mdp: state i S + s stands for state s under label i, and is named "s, label i" if the model names its states. Its
+        rows are those of the model, and lead to the next label of each label's first option.
       set: the set, valid only for this model.
       base: the model without labels.
       n_labels: k.
@@ -57,11 +57,8 @@ class LabelledModel:
 
     def state(self, state: int, label: int) -> int:
         """Returns the index of a state under a label."""
-        if not 0 <= state < self.base.n_states:
-            raise ValueError(f"state is {state}, expected one of 0, ..., {self.base.n_states - 1}.")
-        if not 0 <= label < self.n_labels:
-            raise ValueError(f"label is {label}, expected one of 0, ..., {self.n_labels - 1}.")
-        return label * self.base.n_states + state
+        at = checks.index("state", state, self.base.n_states)
+        return checks.index("label", label, self.n_labels) * self.base.n_states + at
 
     def by_label(self, values: Any) -> Any:
         """Reshapes numbers of all states, such as `solution.value`, to `(..., k, S, ...)`, with an axis for labels."""
@@ -72,6 +69,9 @@ class LabelledModel:
         axis = int(sizes[0]) if array.ndim < 2 or array.shape[-1] != self.mdp.n_states else array.ndim - 1
         shape = (*array.shape[:axis], self.n_labels, self.base.n_states, *array.shape[axis + 1 :])
         return array.reshape(shape)
+
+    def __repr__(self) -> str:
+        return f"LabelledModel({self.n_labels} labels of {self.base})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,16 +132,15 @@ def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: 
     (2, 6)
     """
     check_model("mdp", mdp)
+    checks.sequence("options", options, "nature's options for each of at least one label")
     n_labels = len(options)
-    first = checks.whole_number("initial_label", initial_label, 0)
-    if not n_labels:
-        raise ValueError("options is empty, expected nature's options for each of at least one label.")
-    if first >= n_labels:
-        raise ValueError(f"initial_label is {first}, expected one of 0, ..., {n_labels - 1}.")
+    require_labels(mdp, n_labels)
+    first = checks.index("initial_label", initial_label, n_labels)
     sets, following = [], []
     for i, each in enumerate(options):
-        if not len(each):
-            raise ValueError(f"options[{i}] is empty, expected at least one option, such as LabelOption(Exact(), {i}).")
+        some = f"a list of at least one option, such as LabelOption(Exact(), {i})"
+        checks.kind(f"options[{i}]", each, not isinstance(each, LabelOption), some)
+        checks.sequence(f"options[{i}]", each, some)
         for o, option in enumerate(each):
             name = f"options[{i}][{o}]"
             checks.kind(name, option, isinstance(option, LabelOption), "LabelOption(set, next_label)")
@@ -151,6 +150,19 @@ def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: 
         following.append(tuple(_labels(name, mdp, x.next_label, n_labels) for name, x in zip(names, each, strict=True)))
     wide = _widened(mdp, [labels[0] for labels in following], first)
     return LabelledModel(wide, LabelledSet(mdp, tuple(sets), tuple(following)), mdp, n_labels)
+
+
+def require_labels(mdp: MDP, n_labels: int) -> None:
+    """Raises if a model with that many labels does not fit into memory: its rows, and one nature or more per label."""
+    rows = mdp.rows
+    memory.require(
+        {
+            f"{n_labels} copies of {rows.n_entries} successors, one for each label": 20.0 * n_labels * rows.n_entries,
+            f"nature's options under {n_labels} labels": n_labels * (4e3 + 16.0 * rows.n_rows),
+            f"names of states under {n_labels} labels": 100.0 * n_labels * len(mdp.labels.states or ()),
+        },
+        "Use fewer labels (a smaller budget), or a smaller model.",
+    )
 
 
 def _labels(name: str, mdp: MDP, given: Any, n_labels: int) -> IntArray:
@@ -173,11 +185,6 @@ def _labels(name: str, mdp: MDP, given: Any, n_labels: int) -> IntArray:
 def _widened(mdp: MDP, labels: list[IntArray], initial_label: int) -> MDP:
     """Builds the labelled model, whose rows lead to the next label of the first option."""
     rows, k = mdp.rows, len(labels)
-    n_entries = k * rows.n_entries
-    memory.require(
-        {f"{k} copies of {rows.n_entries} successors, one for each label": 20.0 * n_entries},
-        "Use fewer labels (a smaller budget), or a smaller model.",
-    )
     successor = np.concatenate([rows.successor + mdp.n_states * of_rows[rows.entry_row] for of_rows in labels])
     wide = Rows(
         k * mdp.n_states,
@@ -190,7 +197,12 @@ def _widened(mdp: MDP, labels: list[IntArray], initial_label: int) -> MDP:
     if mdp.initial is not None:
         initial = np.zeros(k * mdp.n_states)
         initial[initial_label * mdp.n_states :][: mdp.n_states] = mdp.initial
-    return MDP(_shifted(mdp.row_start, mdp.n_rows, k), np.tile(mdp.action, k), wide, mdp.discount, initial)
+    labels = mdp.labels
+    if labels.states is not None:
+        texts = labels.state_texts(range(mdp.n_states))
+        labels = replace(labels, states=tuple(f"{text}, label {i}" for i in range(k) for text in texts))
+    row_start = _shifted(mdp.row_start, mdp.n_rows, k)
+    return MDP(row_start, np.tile(mdp.action, k), wide, mdp.discount, initial, labels=labels)
 
 
 def _shifted(start: IntArray, size: int, copies: int) -> IntArray:

@@ -17,8 +17,10 @@ visited twice.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,8 +28,17 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity.entries import entry_keys, on_entries
-from urbe.ambiguity.evidence import LARGEST_EXCESS, Extended, RowEvidence, expectation, unproven
-from urbe.ambiguity.nature import Nature, PlainNature, WorstCase
+from urbe.ambiguity.evidence import (
+    LARGEST_EXCESS,
+    Extended,
+    RowBound,
+    RowEvidence,
+    expectation,
+    from_above,
+    from_below,
+    unproven,
+)
+from urbe.ambiguity.nature import Nature, PlainNature, RowMemory, WorstCase, keep, recalled, width
 from urbe.ambiguity.operator import ROUNDING
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
 from urbe.ambiguity.row_nature import values_under
@@ -91,9 +102,9 @@ class NestedSets(RectangularSet):
         weights = self.weights()
         counted = weights > 0.0
         used = [each for each, counts in zip(self.sets, counted, strict=True) if counts]
-        natures = probes = tuple(each.bind(mdp) for each in used)
-        if mdp.discount < LEAST_PROBED:
-            probes = tuple(each.bind(replace(mdp, discount=1.0)) for each in used)
+        natures = tuple(each.bind(mdp) for each in used)
+        probed = replace(mdp, discount=1.0) if mdp.discount < LEAST_PROBED else mdp
+        probes = tuple(each.choices().bind(probed) for each in used)
         return NestedNature(mdp.rows, mdp.discount, natures, probes, weights[counted])
 
     def choices(self) -> RectangularSet:
@@ -108,8 +119,8 @@ class NestedNature(PlainNature):
       rows: the model's rows.
       discount: the model's discount.
       natures: one for each set.
-      probes: the same natures, but with discount 1 if the model's is below `LEAST_PROBED`, to test which kernels the
-        sets contain.
+      probes: natures that minimise over all choices of the sets, to test which kernels these contain; with discount 1
+        if the model's is below `LEAST_PROBED`.
       weights: `(n,)` positive, summing to one.
     """
 
@@ -127,9 +138,13 @@ class NestedNature(PlainNature):
     def singleton(self) -> bool:
         return all(nature.singleton for nature in self.natures)
 
-    def fresh(self) -> FloatArray | None:
-        """`(R, n)` a fresh memory for every set."""
-        return np.zeros((self.rows.n_rows, len(self.natures)))
+    @cached_property
+    def _columns(self) -> list[int]:
+        """Where the memory of each nature begins, and the number of columns."""
+        return [0, *itertools.accumulate(width(nature.fresh()) for nature in self.natures)]
+
+    def fresh(self) -> RowMemory:
+        return np.zeros((self.rows.n_rows, self._columns[-1]))
 
     def values(
         self,
@@ -137,19 +152,23 @@ class NestedNature(PlainNature):
         shift: float = 0.0,
         workers: Workers = SERIAL,
         out: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        memory: RowMemory = None,
     ) -> FloatArray:
         out = np.empty(self.rows.n_rows) if out is None else out
         out[:] = 0.0
-        for k, (weight, nature) in enumerate(zip(self.weights, self.natures, strict=True)):
-            known = self._recalled(k, memory)
+        every = np.arange(self.rows.n_rows)
+        for weight, nature, first in zip(self.weights, self.natures, self._columns[:-1], strict=True):
+            known = recalled(nature, memory, every, first)
             out += weight * nature.values(v, shift, workers, None, known)
-            if memory is not None and known is not None:
-                memory[:, k] = known
+            keep(memory, known, every, first)
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
-        found = [nature.worst_case(v, self._recalled(k, memory)) for k, nature in enumerate(self.natures)]
+    def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
+        every = np.arange(self.rows.n_rows)
+        found = [
+            nature.worst_case(v, recalled(nature, memory, every, first))
+            for nature, first in zip(self.natures, self._columns[:-1], strict=True)
+        ]
         value, sensitivity = np.zeros(self.rows.n_rows), np.zeros(self.rows.n_entries)
         for weight, nature, worst in zip(self.weights, self.natures, found, strict=True):
             value += weight * worst.value
@@ -177,49 +196,38 @@ class NestedNature(PlainNature):
             for side in (far, -far):
                 v = np.zeros(self.rows.n_states)
                 v[state] = side / discount
-                short = self._total(self.probes, v) - values_under(kernel, discount * v)
+                least = sum(weight * each.dual_bound(v) for weight, each in zip(self.weights, self.probes, strict=True))
+                short = least - values_under(kernel, discount * v)
                 worst = np.maximum(worst, short / far)
         return np.maximum(worst, 0.0)
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        return self._total(self.natures, v)
+        return np.asarray(self._mean([from_below(nature) for nature in self.natures])(v), dtype=np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """Bounds Q from below by duality, and from above by members of the sets and by the kernel itself."""
+        """Mixes bounds on each nature; Q is at least the kernel's own value as well."""
         n_rows = self.rows.n_rows
-
-        def below(v: FloatArray) -> Extended:
-            return self._sum([nature.evidence(None).below(v) for nature in self.natures])
-
+        below, members = (self._mean([side(nature) for nature in self.natures]) for side in (from_below, from_above))
         if kernel is None:
             return RowEvidence(unproven(n_rows, 1.0), below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
 
         answer = expectation(self.rows, self.discount, kernel)
 
         def above(v: FloatArray) -> Extended:
-            members = [nature.worst_case(v).rows for nature in self.natures]
-            found = [nature.evidence(rows) for nature, rows in zip(self.natures, members, strict=True)]
-            return np.maximum(self._sum([evidence.above(v) for evidence in found]), answer(v))
+            return np.maximum(members(v), answer(v))
 
         excess = self.excess(kernel)
         outside = ~(excess <= LARGEST_EXCESS)
         return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)
 
-    def _total(self, natures: tuple[Nature, ...], v: FloatArray) -> FloatArray:
-        out = np.zeros(self.rows.n_rows)
-        for weight, nature in zip(self.weights, natures, strict=True):
-            out += weight * nature.dual_bound(v)
-        return out
+    def _mean(self, parts: list[RowBound]) -> RowBound:
+        def mean(v: FloatArray) -> Extended:
+            out = np.zeros(self.rows.n_rows, dtype=np.longdouble)
+            for weight, part in zip(self.weights, parts, strict=True):
+                out += np.longdouble(weight) * part(v)
+            return out
 
-    def _sum(self, parts: list[Extended]) -> Extended:
-        out = np.zeros(self.rows.n_rows, dtype=np.longdouble)
-        for weight, part in zip(self.weights, parts, strict=True):
-            out += np.longdouble(weight) * part
-        return out
-
-    def _recalled(self, k: int, memory: FloatArray | None) -> FloatArray | None:
-        known = self.natures[k].fresh()
-        return known if memory is None or known is None else np.ascontiguousarray(memory[:, k])
+        return mean
 
     def _mixed(self, kernels: list[Rows]) -> Rows:
         """Mixes the kernels' rows by the weights, with the model's rewards."""

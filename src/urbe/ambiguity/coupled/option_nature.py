@@ -6,13 +6,22 @@ Q(k) = r(k) + gamma sum_i weight_i min_{p in U(i)} p . z_o          over the bas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from urbe.ambiguity.evidence import LARGEST_EXCESS, Extended, RowEvidence, expectation, unproven
+from urbe.ambiguity.evidence import (
+    LARGEST_EXCESS,
+    Extended,
+    RowBound,
+    RowEvidence,
+    expectation,
+    from_above,
+    from_below,
+    unproven,
+)
 from urbe.ambiguity.moments import RowMoments
 from urbe.ambiguity.nature import Nature, WorstCase
 from urbe.ambiguity.operator import ROUNDING
@@ -30,6 +39,7 @@ class Running(NamedTuple):
     Attributes:
       at: the rows.
       nature: on the base rows they use, each once, without rewards.
+      choices: the same, minimising over all kernels from which nature chooses, to test kernels.
       pick: which of these, for the rows one after another.
       weight: the probability of each.
       first: where those of a row begin.
@@ -39,6 +49,7 @@ class Running(NamedTuple):
 
     at: IntArray
     nature: Nature
+    choices: Nature
     pick: IntArray
     weight: FloatArray
     first: IntArray
@@ -125,7 +136,8 @@ class OptionNature:
             first = np.concatenate([[0], np.cumsum(length)[:-1]])
             at = np.repeat(p.first[mine] - first, length) + np.arange(int(length.sum()))
             used, pick = np.unique(p.pick[at], return_inverse=True)
-            parts.append(Running(inside, p.nature.take(used), pick, p.weight[at], first, p.option, p.ends))
+            nature, choices = p.nature.take(used), p.choices.take(used)
+            parts.append(Running(inside, nature, choices, pick, p.weight[at], first, p.option, p.ends))
         return replace(self, rows=self.rows.take(chosen), parts=tuple(parts))
 
     @property
@@ -150,7 +162,7 @@ class OptionNature:
             out[p.at] = np.maximum(split, elsewhere)
             single = np.flatnonzero(np.diff(np.append(p.first, len(p.pick))) == 1)
             if len(single):
-                at, alone = p.at[single], p.nature.take(p.pick[p.first[single]])
+                at, alone = p.at[single], p.choices.take(p.pick[p.first[single]])
                 out[at] = np.maximum(out[at], alone.excess(_rows(both.tocsr()[single])))
         mixing = self._mixing()
         total = np.abs(kernel.row_sums(kernel.probability) - 1.0) - 1e-12
@@ -159,42 +171,43 @@ class OptionNature:
             far = (1.0 + self.rows.largest_reward) / self.discount
             for j in range(1, PROBES + 1):
                 v = far * np.sin(j * np.arange(1.0, self.rows.n_states + 1.0))
-                short = self.dual_bound(v) - self.rows.reward - self.discount * (matrix @ v)
+                least = np.empty(self.rows.n_rows)
+                for p in self.parts:
+                    least[p.at] = _mixed(p, p.choices.dual_bound(self._ahead(p, v)))
+                short = least - self.discount * (matrix @ v)
                 out = np.where(mixing, np.maximum(out, short / far), out)
         return out
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        out = np.empty(self.rows.n_rows)
-        for p in self.parts:
-            out[p.at] = _mixed(p, p.nature.dual_bound(self._ahead(p, v)))
-        return out + self.rows.reward
+        return np.asarray(self._bound(from_below, -1.0)(v), dtype=np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """From below duality; from above members of the sets, found at the values, and the kernel itself."""
+        """Mixes bounds on the actions of each option; Q is at least the kernel's own value as well."""
         n_rows = self.rows.n_rows
-
-        def below(v: FloatArray) -> Extended:
-            return self._bound(v, [p.nature.evidence(None).below for p in self.parts], -1.0)
-
+        below, members = self._bound(from_below, -1.0), self._bound(from_above, 1.0)
         if kernel is None:
             return RowEvidence(unproven(n_rows, 1.0), below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
         answer = expectation(self.rows, self.discount, kernel)
 
         def above(v: FloatArray) -> Extended:
-            members = [p.nature.evidence(p.nature.worst_case(self._ahead(p, v)).rows).above for p in self.parts]
-            return np.maximum(self._bound(v, members, 1.0), answer(v))
+            return np.maximum(members(v), answer(v))
 
         excess = self.excess(kernel)
         outside = ~(excess <= LARGEST_EXCESS)
         return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)
 
-    def _bound(self, v: FloatArray, bounds: Sequence[Any], side: float) -> Extended:
+    def _bound(self, of: Callable[[Nature], RowBound], side: float) -> RowBound:
         """The parts' bounds, mixed, and widened by the rounding of the values that they are asked for."""
-        slack = side * 8.0 * ROUNDING * self.discount * float(np.abs(v).max(initial=0.0))
-        out = np.empty(self.rows.n_rows, dtype=np.longdouble)
-        for p, bound in zip(self.parts, bounds, strict=True):
-            out[p.at] = _mixed(p, bound(self._ahead(p, v)))
-        return out + self.rows.reward + slack
+        bounds = [of(p.nature) for p in self.parts]
+
+        def mixed(v: FloatArray) -> Extended:
+            slack = side * 8.0 * ROUNDING * self.discount * float(np.abs(v).max(initial=0.0))
+            out = np.empty(self.rows.n_rows, dtype=np.longdouble)
+            for p, bound in zip(self.parts, bounds, strict=True):
+                out[p.at] = _mixed(p, bound(self._ahead(p, v)))
+            return out + self.rows.reward + slack
+
+        return mixed
 
     def _ahead(self, p: Running, v: FloatArray) -> FloatArray:
         """`(S,)` z_o."""

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from urbe import checks, memory
 from urbe.ambiguity.coupled.option_nature import OptionNature, Running, lifted_rows
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
+from urbe.mdp.labels import NO_LABELS, Labels
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import index_type
 from urbe.types import BoolArray, FloatArray, IntArray
@@ -42,13 +43,14 @@ class Option(NamedTuple):
     starts: ArrayLike | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OptionModel:
     """A model whose decisions are options, and what nature may do in it: `solve(model.mdp, model.set)`.
 
     Attributes:
       mdp: states 0 .. S - 1 are those of the model, in which an option is chosen: action o is option o. State
-        S + o S + s is state s while option o runs, with o as its only action.
+        S + o S + s is state s while option o runs, with o as its only action. It is named "s, option o running" if the
+        model names its states.
       set: the set, valid only for this model.
       base: the model without options.
       n_options: how many there are.
@@ -61,13 +63,13 @@ class OptionModel:
 
     def state(self, state: int, running: int | None = None) -> int:
         """The number of a state in which an option is chosen, or in which option `running` continues."""
-        if not 0 <= state < self.base.n_states:
-            raise ValueError(f"state is {state}, expected one of 0, ..., {self.base.n_states - 1}.")
+        at = checks.index("state", state, self.base.n_states)
         if running is None:
-            return state
-        if not 0 <= running < self.n_options:
-            raise ValueError(f"running is {running}, expected one of 0, ..., {self.n_options - 1}.")
-        return (1 + running) * self.base.n_states + state
+            return at
+        return (1 + checks.index("running", running, self.n_options)) * self.base.n_states + at
+
+    def __repr__(self) -> str:
+        return f"OptionModel({self.n_options} options in {self.base})"
 
     def policy(self, choice: ArrayLike) -> IntArray:
         """The policy of `mdp` that chooses option `choice[s]` in state s, for `urbe.evaluate_policy`.
@@ -75,7 +77,7 @@ class OptionModel:
         Args:
           choice: `(S,)` options, -1 at terminal states.
         """
-        chosen = checks.int_array("choice", choice, -1, self.n_options, "option, -1 at terminal states")
+        chosen = checks.int_array("choice", choice, -1, self.n_options, "option (-1 at terminal states)")
         if len(chosen) != self.base.n_states:
             raise ValueError(f"choice has {len(chosen)} entries, expected one for each of {self.base.n_states} states.")
         going_on = np.repeat(np.arange(self.n_options), self.base.n_states)
@@ -107,11 +109,13 @@ class OptionSet(RectangularSet):
                 f"{self.shape[1]} rows and {self.shape[2]} entries. Solve model.mdp."
             )
         rows = replace(self.base.rows, reward=np.zeros(self.base.n_rows))  # rewards are those of the rows of options
-        nature = self.set.bind(replace(self.base, rows=rows, discount=mdp.discount))
+        base = replace(self.base, rows=rows, discount=mdp.discount)
+        nature, choices = self.set.bind(base), self.set.choices().bind(base)
         parts = []
         for o, each in enumerate(self.running):
             used, pick = np.unique(each.pick, return_inverse=True)
-            parts.append(Running(each.at, nature.take(used), pick, each.weight, each.first, o, each.ends))
+            own = nature.take(used), choices.take(used)
+            parts.append(Running(each.at, *own, pick, each.weight, each.first, o, each.ends))
         return OptionNature(mdp.rows, mdp.discount, self.base.n_states, tuple(parts))
 
     def choices(self) -> RectangularSet:
@@ -153,8 +157,9 @@ def with_options(mdp: MDP, options: Sequence[Option], set: RectangularSet) -> Op
             "The rewards of the model depend on the successor, which rows that mix several actions cannot express. "
             "Use rewards r(s, a): MDP.with_rows(...) with expected rewards."
         )
-    if not len(options):
-        raise ValueError("options is empty, expected at least one, such as Option([0, 0, 1], ends=0.2).")
+    some = "a list of at least one option, such as Option([0, 0, 1], ends=0.2)"
+    checks.kind("options", options, not isinstance(options, Option), some)
+    checks.sequence("options", options, some)
     n, live = mdp.n_states, ~mdp.terminal
     policies, ends, starts = zip(*(_read(f"options[{o}]", each, mdp) for o, each in enumerate(options)), strict=True)
     nowhere = live & ~np.any(starts, axis=0)
@@ -184,7 +189,12 @@ def with_options(mdp: MDP, options: Sequence[Option], set: RectangularSet) -> Op
     count = np.concatenate([np.bincount(begin_at, minlength=n), goes_on.ravel()])
     row_start: IntArray = np.append(0, np.cumsum(count)).astype(index_type(len(state)))
     initial = None if mdp.initial is None else np.concatenate([mdp.initial, np.zeros(len(options) * n)])
-    wide = MDP(row_start, option.astype(np.int32), rows, mdp.discount, initial)
+    labels = NO_LABELS
+    if mdp.labels.states is not None:
+        texts = mdp.labels.state_texts(range(n))
+        running_texts = (f"{text}, option {o} running" for o in range(len(options)) for text in texts)
+        labels = Labels(states=(*mdp.labels.states, *running_texts))
+    wide = MDP(row_start, option.astype(np.int32), rows, mdp.discount, initial, labels=labels)
     shape = (wide.n_states, wide.n_rows, rows.n_entries)
     return OptionModel(wide, OptionSet(mdp, set, running, shape), mdp, len(options))
 
@@ -202,7 +212,7 @@ def _read(name: str, option: Any, mdp: MDP) -> tuple[FloatArray, FloatArray, Boo
     checks.kind(name, option, isinstance(option, Option), "Option(policy, ends)")
     n = mdp.n_states
     if np.ndim(option.policy) == 1:
-        ids = checks.int_array(f"{name}.policy", option.policy, -1, mdp.n_actions, "action, -1 where it has none")
+        ids = checks.int_array(f"{name}.policy", option.policy, -1, mdp.n_actions, "action (-1 where it has none)")
         if len(ids) != n:
             raise ValueError(f"{name}.policy has {len(ids)} entries, expected one for each of {n} states.")
         weight = np.where(mdp.action == ids[mdp.row_state], 1.0, 0.0)

@@ -106,6 +106,7 @@ class SoftRobustActorCritic:
         seed: int,
     ) -> None:
         weights, first = check_members(models, shares), models[0]
+        self._weights = weights
         self._average = checks.one_of("criterion", criterion, ("average", "discounted")) == "average"
         self._per_step = checks.one_of("draw", draw, ("step", "episode")) == "step"
         self._horizon = 0 if horizon is None else checks.whole_number("horizon", horizon, 1)
@@ -169,6 +170,9 @@ class SoftRobustActorCritic:
         """`(S,)` the critic, of average reward up to a constant."""
         v = _product(self._f, self._v, self._model.n_states) * self._world.scale
         return np.where(self._model.terminal, 0.0, v)
+
+    def __repr__(self) -> str:
+        return f"SoftRobustActorCritic({len(self._weights)} models like {self._model}, {self.steps} steps)"
 
     def state(self) -> dict[str, Any]:
         """Everything needed to resume."""

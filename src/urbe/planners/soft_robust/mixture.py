@@ -103,8 +103,7 @@ def average_reward(mdp: MDP, policy: ArrayLike) -> float:
 
 def check_members(models: Sequence[MDP], shares: ArrayLike) -> FloatArray:
     """Returns the weights `(K,)`; raises unless the models have the same pairs."""
-    if not len(models):
-        raise ValueError("models is empty, expected at least one.")
+    checks.sequence("models", models, "a list of at least one model")
     for k, model in enumerate(models):
         check_model(f"models[{k}]", model)
         first = models[0]
