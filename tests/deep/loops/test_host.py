@@ -1,6 +1,8 @@
 """The host loop as a trainer: same updates as the compiled path, seeds, resuming, numbers that are not finite."""
 
 import json
+import subprocess
+import sys
 import warnings
 
 import gymnasium
@@ -305,3 +307,21 @@ def test_discrete_actions_are_rows_of_values():
             DiscreteActions(gymnasium.make("InvertedPendulum-v5"), values)
     with pytest.raises(ValueError, match="expected a Box"):
         DiscreteActions(gymnasium.make("CartPole-v1"), [0.0])
+
+
+def test_a_run_compiles_three_programs():
+    """The start, the first actions, and the loop; operations outside of programs would each be compiled, too."""
+    code = """
+import gymnasium, jax
+from urbe import deep
+compiled = []
+
+def note(event, seconds, fun_name=None, **others):
+    if event.endswith("backend_compile_duration"):
+        compiled.append(fun_name)
+jax.monitoring.register_event_duration_secs_listener(note)
+small = deep.Settings(network=deep.Network(hidden=(8,)), batch=4, capacity=50, warm_up=10)
+deep.dqn(gymnasium.make("CartPole-v1"), seed=0, settings=small, log_every=10).learn(25)
+assert compiled == ["jit(<lambda>)", "jit(begin)", "jit(feed)"], compiled
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -107,7 +107,7 @@ class CompiledTrainer:
         meters, episodes = jax.device_get((self._run.meters, self._run.episodes))
         with double():
             self._run = self._run._replace(
-                meters=restarted(meters), episodes=self._run.episodes._replace(ended=jnp.int32(0))
+                meters=restarted(meters), episodes=self._run.episodes._replace(ended=np.int32(0))
             )
         return TrainingRecord(means(meters), _finished(episodes), decided_by_member(meters))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float64, Int, Int32
@@ -31,8 +32,8 @@ def init_meters(members: int = 1) -> Meters:
 
 
 def restarted(meters: Meters) -> Meters:
-    """Resets the sums."""
-    return init_meters(1 if meters.decided is None else len(meters.decided))
+    """The same arrays with zeros, from NumPy: operations of JAX outside of a program are each compiled."""
+    return jax.tree.map(np.zeros_like, meters)
 
 
 def add(meters: Meters, progress: Progress) -> Meters:

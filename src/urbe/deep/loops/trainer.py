@@ -11,6 +11,7 @@ import numpy as np
 
 from urbe.deep.core.keys import key_data, root_key, with_keys
 from urbe.deep.core.learner import Learned, LearnerState, init_learner
+from urbe.deep.core.once import jit_once
 from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.gym.kinds import Env
@@ -100,9 +101,8 @@ class FrozenTrainer:
         """The training environment as text, if a file has it."""
         self._shape = {"obs_size": obs_size, "n_actions": n_actions, "members": members, "outcomes": outcomes}
         with double():
-            self._learner: LearnerState = jax.jit(lambda key: init_learner(settings, key, **self._shape))(
-                root_key(seed)
-            )
+            start = jit_once(lambda key: init_learner(settings, key, **self._shape))
+            self._learner: LearnerState = start(root_key(seed))
 
     @property
     def learner(self) -> LearnerState:

@@ -22,6 +22,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32
 from urbe.deep.core.finite import FiniteCheck, check_finite, init_finite_check
 from urbe.deep.core.keys import as_key, key_data, root_key
 from urbe.deep.core.learner import LearnerState, begin, init_learner, observe
+from urbe.deep.core.once import jit_once
 from urbe.deep.core.precision import double
 from urbe.deep.core.replay import Successors, Transition
 from urbe.deep.core.settings import Settings
@@ -120,13 +121,13 @@ def init_carry(settings: Settings, key: jax.Array, shape: ProgramShape) -> Progr
 def make_start(settings: Settings, shape: ProgramShape) -> Callable[[jax.Array], Leaves]:
     """The compiled function that makes the leaves of the initial carry; it consumes its key."""
     tree = CarryTree(settings, shape)
-    return jax.jit(lambda key: tree.flatten(init_carry(settings, key, shape)))
+    return jit_once(lambda key: tree.flatten(init_carry(settings, key, shape)))
 
 
 @lru_cache(maxsize=32)
 def make_first(settings: Settings) -> First:
     """The compiled function that chooses actions at the first observations."""
-    return jax.jit(partial(begin, settings))
+    return jit_once(partial(begin, settings))
 
 
 @lru_cache(maxsize=32)
