@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urbe.ambiguity.entries import entry_keys
-from urbe.ambiguity.operator import UNDERFLOW, PolicyRows, StepBound, StepEvidence
+from urbe.ambiguity.operator import UNDERFLOW, PolicyRows, StepBound, StepEvidence, midrange
 from urbe.ambiguity.transport import LEFT_BEHIND
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
@@ -58,12 +58,38 @@ def of_minimum(nature: Nature, kernel: Rows | None) -> RowEvidence:
     return RowEvidence(above, below, excess, outside)
 
 
-def of_value(nature: Nature) -> RowEvidence:
-    """Bounds both sides by `dual_bound` if it is the value itself, as for a quantile; no kernel is needed."""
-    nothing = np.full(nature.rows.n_rows, -np.inf)
-    return RowEvidence(
-        dual_bound(nature, 1.0), dual_bound(nature, -1.0), nothing, np.zeros(len(nothing), dtype=np.bool_)
-    )
+def of_value(nature: Nature, kernel: Rows | None) -> RowEvidence:
+    """Bounds both sides by `dual_bound` if it is the value itself, as for a quantile, and by what a kernel attains."""
+    below, above = dual_bound(nature, -1.0), dual_bound(nature, 1.0)
+    if kernel is None:
+        nothing = np.full(nature.rows.n_rows, -np.inf)
+        return RowEvidence(above, below, nothing, np.zeros(len(nothing), dtype=np.bool_))
+    excess, outside = membership(nature.rows, kernel, nature.excess(kernel), np.full(nature.rows.n_rows, np.nan))
+    answer = expectation(nature.rows, nature.discount, kernel)
+    return RowEvidence(attained(above, answer, 1.0), attained(below, answer, -1.0), excess, outside)
+
+
+def on_both_sides(nature: Nature, members: bool) -> tuple[RowBound, RowBound]:
+    """Bounds Q from above and from below by duality, or else by a member found at the values if `members`."""
+    bare = nature.evidence(None)
+
+    def completed(dual: RowBound, side: float) -> RowBound:
+        def bound(v: FloatArray) -> Extended:
+            known = dual(v)
+            if not members or np.isfinite(known).all() or not np.isfinite(v).all():
+                return known
+            found = nature.evidence(nature.worst_case(v - midrange(v)).rows)
+            return found.above(v) if side > 0.0 else found.below(v)
+
+        return bound
+
+    return completed(bare.above, 1.0), completed(bare.below, -1.0)
+
+
+def attained(bound: RowBound, answer: RowBound, side: float) -> RowBound:
+    """The outer of a bound and of a kernel's value: a kernel that is not nature's answer spoils it."""
+    outer = np.maximum if side > 0.0 else np.minimum
+    return lambda v: outer(bound(v), answer(v))
 
 
 def over_rows(mdp: MDP, rows: RowEvidence, optimal: bool) -> StepEvidence:

@@ -138,17 +138,17 @@ class FactorOperator:
     def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
         """Duality bounds each factor from one side, factors found at the values and proven members from the other.
 
-        On that side the kernel must attain the bound as well. The check that it is a mixture of members only shows that
-        it is nature's answer; no bound relies on it.
+        The kernel must attain the bounds as well. The check that it is a mixture of members only shows that it is
+        nature's answer; no bound relies on it.
         """
-        n_rows, bare = self.mixing.rows.n_rows, self.nature.evidence(None)
-        below, above = self._mixed(bare.below, -1.0), self._mixed(bare.above, 1.0)
+        n_rows, (above, below) = self.mixing.rows.n_rows, proofs.on_both_sides(self.nature, kernel is not None)
+        below, above = self._mixed(below, -1.0), self._mixed(above, 1.0)
         excess, failure = (-np.inf, None) if kernel is None else self._membership(kernel)
         if failure is not None:
             above = proofs.unproven(n_rows, 1.0)
         elif kernel is not None:
             answer = proofs.expectation(self.mixing.rows, self.mdp.discount, kernel)
-            below, above = self._attained(below, answer, -1.0), self._attained(above, answer, 1.0)
+            below, above = proofs.attained(below, answer, -1.0), proofs.attained(above, answer, 1.0)
         bounds = proofs.RowEvidence(above, below, np.full(n_rows, excess), np.zeros(n_rows, dtype=np.bool_))
         return proofs.over_rows(self.mdp, bounds, optimal)._replace(failure=failure)
 
@@ -160,21 +160,6 @@ class FactorOperator:
         factors = replace(self.nature.rows, reward=np.zeros(bare))
         longest = Optimistic(self.set.choices())
         return FactorOperator(model, mixing, longest.bind(factor_model(factors)), longest)
-
-    def _attained(self, dual: proofs.RowBound, answer: proofs.RowBound, side: float) -> proofs.RowBound:
-        """Bounds by duality or, if that is infinite, by members computed at the values and by the value of a kernel."""
-
-        def members(v: FloatArray) -> proofs.Extended:
-            found = self.nature.evidence(self.nature.worst_case(v - midrange(v)).rows)
-            return (found.above if side > 0.0 else found.below)(v)
-
-        mixed, outer = self._mixed(members, side), np.maximum if side > 0.0 else np.minimum
-
-        def bound(v: FloatArray) -> proofs.Extended:
-            known = dual(v)
-            return known if np.isfinite(known).all() else outer(mixed(v), answer(v))
-
-        return bound
 
     def _membership(self, kernel: Rows) -> tuple[float, str | None]:
         """Returns the distance of a kernel from mixtures of members, and a sentence if it is not such a mixture.
@@ -218,12 +203,13 @@ class FactorOperator:
 
     def _beyond(self, u: FloatArray, listed: FloatArray) -> FloatArray:
         """`(R,)` the largest amount by which a state's probability is outside its range over the set."""
+        reach = self.set.choices().bind(factor_model(self.nature.rows))  # which minimises, whatever nature's aim
         worst = np.zeros(len(u))
         for state in np.flatnonzero(listed.any(axis=0)):
             for side in (1.0, -1.0):
                 v = np.zeros(listed.shape[1])
                 v[state] = side
-                least = u @ np.asarray(self.nature.dual_bound(v), dtype=np.float64)
+                least = u @ np.asarray(reach.dual_bound(v), dtype=np.float64)
                 worst = np.maximum(worst, least - side * listed[:, state])
         return worst
 

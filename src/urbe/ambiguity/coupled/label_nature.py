@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from urbe.ambiguity.entries import joined_rows, on_entries
-from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence, unproven
+from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence, on_both_sides, unproven
 from urbe.ambiguity.nature import Nature, PlainNature, WorstCase
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
@@ -132,7 +132,7 @@ class LabelNature(PlainNature):
     def evidence(self, kernel: Rows | None) -> RowEvidence:
         """Bounds Q; a row of a kernel is evidence for every option that holds it, and bounds the worst from above."""
         n_rows = self.rows.n_rows
-        below = self._least([branch.nature.evidence(None) for branch in self.branches])
+        below = self._least([on_both_sides(branch.nature, kernel is not None)[1] for branch in self.branches])
         if kernel is None:
             nothing = np.full(n_rows, -np.inf)
             return RowEvidence(unproven(n_rows, 1.0), below, nothing, np.zeros(n_rows, dtype=np.bool_))
@@ -170,11 +170,11 @@ class LabelNature(PlainNature):
 
         return bound
 
-    def _least(self, found: list[RowEvidence]) -> RowBound:
+    def _least(self, found: list[RowBound]) -> RowBound:
         def bound(v: FloatArray) -> Extended:
             out = np.full(self.rows.n_rows, np.inf, dtype=np.longdouble)
-            for branch, evidence in zip(self.branches, found, strict=True):
-                out[branch.at] = np.minimum(out[branch.at], evidence.below(self._under(v, branch)))
+            for branch, below in zip(self.branches, found, strict=True):
+                out[branch.at] = np.minimum(out[branch.at], below(self._under(v, branch)))
             return out
 
         return bound

@@ -26,7 +26,16 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.ambiguity.entries import entry_keys, on_entries
-from urbe.ambiguity.evidence import LARGEST_EXCESS, Extended, RowEvidence, expectation, unproven
+from urbe.ambiguity.evidence import (
+    LARGEST_EXCESS,
+    Extended,
+    RowBound,
+    RowEvidence,
+    attained,
+    expectation,
+    on_both_sides,
+    unproven,
+)
 from urbe.ambiguity.nature import Nature, PlainNature, WorstCase
 from urbe.ambiguity.operator import ROUNDING
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
@@ -91,9 +100,12 @@ class NestedSets(RectangularSet):
         weights = self.weights()
         counted = weights > 0.0
         used = [each for each, counts in zip(self.sets, counted, strict=True) if counts]
-        natures = probes = tuple(each.bind(mdp) for each in used)
-        if mdp.discount < LEAST_PROBED:
-            probes = tuple(each.bind(replace(mdp, discount=1.0)) for each in used)
+        natures = tuple(each.bind(mdp) for each in used)
+        probed = mdp if mdp.discount >= LEAST_PROBED else replace(mdp, discount=1.0)
+        probes = tuple(
+            nature if probed is mdp and each.choices() is each else each.choices().bind(probed)
+            for each, nature in zip(used, natures, strict=True)
+        )
         return NestedNature(mdp.rows, mdp.discount, natures, probes, weights[counted])
 
     def choices(self) -> RectangularSet:
@@ -108,8 +120,8 @@ class NestedNature(PlainNature):
       rows: the model's rows.
       discount: the model's discount.
       natures: one for each set.
-      probes: the same natures, but with discount 1 if the model's is below `LEAST_PROBED`, to test which kernels the
-        sets contain.
+      probes: natures that minimise over the same kernels, with discount 1 if the model's is below `LEAST_PROBED`, to
+        test which kernels the sets contain.
       weights: `(n,)` positive, summing to one.
     """
 
@@ -185,22 +197,13 @@ class NestedNature(PlainNature):
         return self._total(self.natures, v)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """Bounds Q from below by duality, and from above by members of the sets and by the kernel itself."""
-        n_rows = self.rows.n_rows
-
-        def below(v: FloatArray) -> Extended:
-            return self._sum([nature.evidence(None).below(v) for nature in self.natures])
-
+        """Bounds Q by duality, by members of the sets, and by the kernel itself."""
+        n_rows, parts = self.rows.n_rows, [on_both_sides(nature, kernel is not None) for nature in self.natures]
+        above, below = (self._sum([part[side] for part in parts]) for side in (0, 1))
         if kernel is None:
-            return RowEvidence(unproven(n_rows, 1.0), below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
-
+            return RowEvidence(above, below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
         answer = expectation(self.rows, self.discount, kernel)
-
-        def above(v: FloatArray) -> Extended:
-            members = [nature.worst_case(v).rows for nature in self.natures]
-            found = [nature.evidence(rows) for nature, rows in zip(self.natures, members, strict=True)]
-            return np.maximum(self._sum([evidence.above(v) for evidence in found]), answer(v))
-
+        above, below = attained(above, answer, 1.0), attained(below, answer, -1.0)
         excess = self.excess(kernel)
         outside = ~(excess <= LARGEST_EXCESS)
         return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)
@@ -211,11 +214,14 @@ class NestedNature(PlainNature):
             out += weight * nature.dual_bound(v)
         return out
 
-    def _sum(self, parts: list[Extended]) -> Extended:
-        out = np.zeros(self.rows.n_rows, dtype=np.longdouble)
-        for weight, part in zip(self.weights, parts, strict=True):
-            out += np.longdouble(weight) * part
-        return out
+    def _sum(self, parts: list[RowBound]) -> RowBound:
+        def bound(v: FloatArray) -> Extended:
+            out = np.zeros(self.rows.n_rows, dtype=np.longdouble)
+            for weight, part in zip(self.weights, parts, strict=True):
+                out += np.longdouble(weight) * part(v)
+            return out
+
+        return bound
 
     def _recalled(self, k: int, memory: FloatArray | None) -> FloatArray | None:
         known = self.natures[k].fresh()

@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from urbe.ambiguity.evidence import LARGEST_EXCESS, Extended, RowEvidence, expectation, unproven
+from urbe.ambiguity.evidence import (
+    LARGEST_EXCESS,
+    Extended,
+    RowBound,
+    RowEvidence,
+    attained,
+    expectation,
+    on_both_sides,
+    unproven,
+)
 from urbe.ambiguity.moments import RowMoments
 from urbe.ambiguity.nature import Nature, WorstCase
 from urbe.ambiguity.operator import ROUNDING
@@ -30,6 +39,7 @@ class Running(NamedTuple):
     Attributes:
       at: the rows.
       nature: on the base rows they use, each once, without rewards.
+      reach: the nature that minimises over the same kernels without discounting; it tells what the sets contain.
       pick: which of these, for the rows one after another.
       weight: the probability of each.
       first: where those of a row begin.
@@ -39,6 +49,7 @@ class Running(NamedTuple):
 
     at: IntArray
     nature: Nature
+    reach: Nature
     pick: IntArray
     weight: FloatArray
     first: IntArray
@@ -125,7 +136,8 @@ class OptionNature:
             first = np.concatenate([[0], np.cumsum(length)[:-1]])
             at = np.repeat(p.first[mine] - first, length) + np.arange(int(length.sum()))
             used, pick = np.unique(p.pick[at], return_inverse=True)
-            parts.append(Running(inside, p.nature.take(used), pick, p.weight[at], first, p.option, p.ends))
+            natures = p.nature.take(used), p.reach.take(used)
+            parts.append(Running(inside, *natures, pick, p.weight[at], first, p.option, p.ends))
         return replace(self, rows=self.rows.take(chosen), parts=tuple(parts))
 
     @property
@@ -134,7 +146,7 @@ class OptionNature:
         return None
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """By how much a kernel leaves the set.
+        """By how much a kernel leaves the set, relative to its radius where that is above one.
 
         Rows of one action are held to the set of that action; rows that mix several are compared with what nature could
         do at a few values, and other departures are not seen. Certificates do not rest on them but on members of the
@@ -150,17 +162,19 @@ class OptionNature:
             out[p.at] = np.maximum(split, elsewhere)
             single = np.flatnonzero(np.diff(np.append(p.first, len(p.pick))) == 1)
             if len(single):
-                at, alone = p.at[single], p.nature.take(p.pick[p.first[single]])
-                out[at] = np.maximum(out[at], alone.excess(_rows(both.tocsr()[single])))
+                at, alone = p.at[single], p.reach.take(p.pick[p.first[single]])
+                radius = np.nan if alone.ball_radius is None else alone.ball_radius
+                far = alone.excess(_rows(both.tocsr()[single])) / np.fmax(1.0, radius)
+                out[at] = np.maximum(out[at], far)
         mixing = self._mixing()
         total = np.abs(kernel.row_sums(kernel.probability) - 1.0) - 1e-12
         out = np.where(mixing, np.maximum(out, total), out)
-        if self.discount > 0.0 and mixing.any():
-            far = (1.0 + self.rows.largest_reward) / self.discount
-            for j in range(1, PROBES + 1):
-                v = far * np.sin(j * np.arange(1.0, self.rows.n_states + 1.0))
-                short = self.dual_bound(v) - self.rows.reward - self.discount * (matrix @ v)
-                out = np.where(mixing, np.maximum(out, short / far), out)
+        for j in range(1, PROBES + 1 if mixing.any() else 1):
+            v = np.sin(j * np.arange(1.0, self.rows.n_states + 1.0))
+            short = -(matrix @ v)
+            for p in self.parts:
+                short[p.at] += _mixed(p, p.reach.dual_bound(self._ahead(p, v)))
+            out = np.where(mixing, np.maximum(out, short), out)
         return out
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
@@ -170,31 +184,28 @@ class OptionNature:
         return out + self.rows.reward
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """From below duality; from above members of the sets, found at the values, and the kernel itself."""
-        n_rows = self.rows.n_rows
-
-        def below(v: FloatArray) -> Extended:
-            return self._bound(v, [p.nature.evidence(None).below for p in self.parts], -1.0)
-
+        """Bounds Q by duality, by members of the sets, and by the kernel itself."""
+        n_rows, parts = self.rows.n_rows, [on_both_sides(p.nature, kernel is not None) for p in self.parts]
+        above, below = (self._mix([part[k] for part in parts], side) for k, side in enumerate((1.0, -1.0)))
         if kernel is None:
-            return RowEvidence(unproven(n_rows, 1.0), below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
+            return RowEvidence(above, below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
         answer = expectation(self.rows, self.discount, kernel)
-
-        def above(v: FloatArray) -> Extended:
-            members = [p.nature.evidence(p.nature.worst_case(self._ahead(p, v)).rows).above for p in self.parts]
-            return np.maximum(self._bound(v, members, 1.0), answer(v))
-
+        above, below = attained(above, answer, 1.0), attained(below, answer, -1.0)
         excess = self.excess(kernel)
         outside = ~(excess <= LARGEST_EXCESS)
         return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)
 
-    def _bound(self, v: FloatArray, bounds: Sequence[Any], side: float) -> Extended:
+    def _mix(self, bounds: Sequence[RowBound], side: float) -> RowBound:
         """The parts' bounds, mixed, and widened by the rounding of the values that they are asked for."""
-        slack = side * 8.0 * ROUNDING * self.discount * float(np.abs(v).max(initial=0.0))
-        out = np.empty(self.rows.n_rows, dtype=np.longdouble)
-        for p, bound in zip(self.parts, bounds, strict=True):
-            out[p.at] = _mixed(p, bound(self._ahead(p, v)))
-        return out + self.rows.reward + slack
+
+        def bound(v: FloatArray) -> Extended:
+            slack = side * 8.0 * ROUNDING * self.discount * float(np.abs(v).max(initial=0.0))
+            out = np.empty(self.rows.n_rows, dtype=np.longdouble)
+            for p, part in zip(self.parts, bounds, strict=True):
+                out[p.at] = _mixed(p, part(self._ahead(p, v)))
+            return out + self.rows.reward + slack
+
+        return bound
 
     def _ahead(self, p: Running, v: FloatArray) -> FloatArray:
         """`(S,)` z_o."""
