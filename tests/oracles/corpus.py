@@ -345,10 +345,6 @@ def _kernel_tampered(
     mdp: MDP, given: Any, oracle: Any, solution: Solution, weights: Any, shift: float, rng: Generator
 ) -> list[str]:
     """All mass of one row on a successor of its own, where that leaves the set, or the upper bound, by far."""
-    if isinstance(given, urbe.ValueAtRisk) or (
-        isinstance(given, urbe.Optimistic) and isinstance(given.set, urbe.ValueAtRisk)
-    ):
-        return []  # a quantile is no minimum over a set: its proof does not use the kernel
     rows = solution.kernel.rows
     k = int(rng.integers(mdp.n_rows))
     first, last = rows.entry_start[k : k + 2]

@@ -324,6 +324,48 @@ def test_rounding_of_a_kernel_counts_by_the_range_of_values():
     assert certificate.upper.max() <= 10.0 + 1e-12  # whatever the kernel, since each step pays 1
 
 
+def aims(mdp):
+    """Sets with all aims of nature: least, greatest, a quantile, and a mixture of aims."""
+    members = scenarios(mdp)
+    return {
+        "least": L1Ball(0.3),
+        "greatest": Optimistic(L1Ball(0.3)),
+        "quantile": ValueAtRisk(members, 0.4),
+        "upper quantile": Optimistic(ValueAtRisk(members, 0.4)),
+        "upper tail": Optimistic(ConditionalValueAtRisk(members, 0.4)),
+        "by row": urbe.PerRow((L1Ball(0.3), Optimistic(urbe.KLBall(0.2))), np.arange(mdp.n_rows) % 2),
+    }
+
+
+def _model_and_set(made):
+    return made.mdp, made.set
+
+
+@pytest.mark.parametrize("aim", aims(RIVER))
+@pytest.mark.parametrize("made", ["per row", "nested", "deviations", "options"])
+def test_sets_made_of_sets_are_certified_whatever_the_parts_aim_at(made, aim):
+    part = aims(RIVER)[aim]
+    mixed = urbe.Option(np.full((6, 2), 0.5), 0.3)
+    mdp, set_ = {
+        "per row": lambda: (RIVER, urbe.PerRow((part, L1Ball(0.1)), np.arange(RIVER.n_rows) // 2 % 2)),
+        "nested": lambda: (RIVER, urbe.NestedSets([urbe.Exact(), part], [0.5, 1.0])),
+        "deviations": lambda: _model_and_set(urbe.limited_deviations(RIVER, part, 2)),
+        "options": lambda: _model_and_set(urbe.with_options(RIVER, [mixed, urbe.Option([1] * 6, 0.5)], part)),
+    }[made]()
+    for given in (set_, Optimistic(set_)):
+        assert certify(solve(mdp, given)).holds
+        assert certify(solve(mdp, given, BackwardInduction(3))).holds
+
+
+def test_a_quantile_is_attained_by_its_kernel():
+    for nature in (ValueAtRisk(scenarios(RIVER), 0.4), Optimistic(ValueAtRisk(scenarios(RIVER), 0.4))):
+        solution = solve(RIVER, nature)
+        others = (solve(RIVER, Scenarios(scenarios(RIVER))), solve(RIVER, Optimistic(Scenarios(scenarios(RIVER)))))
+        for other, expected in zip(others, ("lower bound", "upper bound"), strict=True):
+            assert expected in certify(with_kernel(solution, other.kernel.rows.probability)).statement
+        assert "leaves the set" in certify(with_kernel(solution, RIVER.rows.probability)).statement
+
+
 def test_kernels_that_are_no_distributions_are_found():
     solution = solve(RIVER, L1Ball(2.0))
     own = solution.kernel.rows.probability

@@ -58,12 +58,21 @@ def of_minimum(nature: Nature, kernel: Rows | None) -> RowEvidence:
     return RowEvidence(above, below, excess, outside)
 
 
-def of_value(nature: Nature) -> RowEvidence:
-    """Bounds both sides by `dual_bound` if it is the value itself, as for a quantile; no kernel is needed."""
-    nothing = np.full(nature.rows.n_rows, -np.inf)
-    return RowEvidence(
-        dual_bound(nature, 1.0), dual_bound(nature, -1.0), nothing, np.zeros(len(nothing), dtype=np.bool_)
-    )
+def of_value(nature: Nature, kernel: Rows | None) -> RowEvidence:
+    """Bounds both sides by `dual_bound` if it is the value itself, as for a quantile, and by what a kernel attains."""
+    below, above = dual_bound(nature, -1.0), dual_bound(nature, 1.0)
+    if kernel is None:
+        nothing = np.full(nature.rows.n_rows, -np.inf)
+        return RowEvidence(above, below, nothing, np.zeros(len(nothing), dtype=np.bool_))
+    excess, outside = membership(nature.rows, kernel, nature.excess(kernel), np.full(nature.rows.n_rows, np.nan))
+    answer = expectation(nature.rows, nature.discount, kernel)
+    return RowEvidence(attained(above, answer, 1.0), attained(below, answer, -1.0), excess, outside)
+
+
+def attained(bound: RowBound, answer: RowBound, side: float) -> RowBound:
+    """The outer of a bound and of a kernel's value: a kernel that is not nature's answer spoils it."""
+    outer = np.maximum if side > 0.0 else np.minimum
+    return lambda v: outer(bound(v), answer(v))
 
 
 def from_below(nature: Nature) -> RowBound:

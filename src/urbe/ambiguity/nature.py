@@ -26,7 +26,7 @@ from urbe.types import Buffer, FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 RowMemory = FloatArray | None
-"""The warm start that a sweep leaves for the next one: `(R,)` numbers, or `(R, k)` if it takes several; None without one."""
+"""The warm start that a sweep leaves for the next one: `(R,)` numbers, or `(R, k)` if rows need several; or None."""
 
 
 class WorstCase(NamedTuple):

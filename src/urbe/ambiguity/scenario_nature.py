@@ -120,7 +120,7 @@ class ScenarioNature(PlainNature):
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
         """Bounds Q; a quantile is not a minimum over a set, and its `dual_bound` is the quantile itself."""
-        return of_minimum(self, kernel) if self.rule.attained else of_value(self)
+        return of_minimum(self, kernel) if self.rule.attained else of_value(self, kernel)
 
     def _mix(self, first: int, last: int, v: FloatArray, value: FloatArray, mixture: FloatArray | None) -> None:
         self.rule.mix(

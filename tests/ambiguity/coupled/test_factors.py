@@ -211,6 +211,15 @@ def test_certificates_take_factors_whose_distance_magnifies_rounding():
         assert urbe.certify(urbe.solve(mdp, a_set, throw=False)).holds
 
 
+def test_certificates_take_factors_that_are_not_unique_whatever_nature_aims_at():
+    share = np.repeat([[[0.1, 0.2, 0.3, 0.4]], [[0.4, 0.3, 0.2, 0.1]]], 2, axis=1)
+    factors = [[0.9, 0.1], [0.2, 0.8], [1.0, 0.0], [0.5, 0.5]]
+    parts = (L1Ball(0.3), urbe.PerRow((urbe.KLBall(0.2), urbe.Optimistic(urbe.KLBall(0.2))), [0, 1, 0, 1]))
+    for each in (*parts, *(urbe.Optimistic(part) for part in parts)):
+        a_set = FactorSet(share, factors, each)
+        assert urbe.certify(urbe.solve(a_set.model([[0.0, 0.1], [1.0, 0.5]], discount=0.9), a_set)).holds
+
+
 def test_factors_that_no_row_uses_change_nothing():
     mdp, a_set = problem(3)
     wider = FactorSet(

@@ -149,6 +149,14 @@ def test_certificates_refuse_kernels_that_no_nature_has():
     assert not urbe.certify(worse).holds
 
 
+@pytest.mark.parametrize("discount", [0.9, 5e-324])
+@pytest.mark.parametrize("ball", [urbe.Chi2Ball(1e300), urbe.WeightedL1Ball(1e-25, np.array([1.0, 2.0, 1e-20]))])
+def test_certificates_measure_kernels_in_units_of_the_set_without_discounting(ball, discount):
+    model = with_options(random_model(1, discount=discount), random_options(1), ball)
+    for a_set in (model.set, Optimistic(model.set)):
+        assert urbe.certify(urbe.solve(model.mdp, a_set)).holds
+
+
 def test_operators_are_monotone_and_shift_with_constants():
     model = with_options(random_model(9), random_options(9), L1Ball(0.5))
     operator, rng = model.set.operator(model.mdp), np.random.default_rng(0)

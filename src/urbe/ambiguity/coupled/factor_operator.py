@@ -147,17 +147,18 @@ class FactorOperator:
     def evidence(self, kernel: Rows | None, optimal: bool) -> StepEvidence:
         """Duality bounds each factor from one side, factors found at the values and proven members from the other.
 
-        On that side the kernel must attain the bound as well. The check that it is a mixture of members only shows that
-        it is nature's answer; no bound relies on it.
+        The kernel must attain the bounds as well. The check that it is a mixture of members only shows that it is
+        nature's answer; no bound relies on it.
         """
-        n_rows, bare = self.mixing.rows.n_rows, self.nature.evidence(None)
-        below, above = self._mixed(bare.below, -1.0), self._mixed(bare.above, 1.0)
+        n_rows = self.mixing.rows.n_rows
+        below = self._mixed(proofs.from_below(self.nature), -1.0)
+        above = self._mixed(proofs.from_above(self.nature), 1.0)
         excess, failure = (-np.inf, None) if kernel is None else self._membership(kernel)
         if failure is not None:
             above = proofs.unproven(n_rows, 1.0)
         elif kernel is not None:
             answer = proofs.expectation(self.mixing.rows, self.mdp.discount, kernel)
-            below, above = self._attained(below, answer, -1.0), self._attained(above, answer, 1.0)
+            below, above = proofs.attained(below, answer, -1.0), proofs.attained(above, answer, 1.0)
         bounds = proofs.RowEvidence(above, below, np.full(n_rows, excess), np.zeros(n_rows, dtype=np.bool_))
         return proofs.over_rows(self.mdp, bounds, optimal)._replace(failure=failure)
 
@@ -169,18 +170,6 @@ class FactorOperator:
         factors = replace(self.nature.rows, reward=np.zeros(bare))
         longest, listed = Optimistic(self.set.choices()), factor_model(factors)
         return FactorOperator(model, mixing, longest.bind(listed), longest.set.bind(listed), longest)
-
-    def _attained(self, dual: proofs.RowBound, answer: proofs.RowBound, side: float) -> proofs.RowBound:
-        """Bounds by duality or, if that is infinite, by members computed at the values and by the value of a kernel."""
-
-        members = (proofs.from_above if side > 0.0 else proofs.from_below)(self.nature)
-        mixed, outer = self._mixed(members, side), np.maximum if side > 0.0 else np.minimum
-
-        def bound(v: FloatArray) -> proofs.Extended:
-            known = dual(v)
-            return known if np.isfinite(known).all() else outer(mixed(v), answer(v))
-
-        return bound
 
     def _membership(self, kernel: Rows) -> tuple[float, str | None]:
         """Returns the distance of a kernel from mixtures of members, and a sentence if it is not such a mixture.

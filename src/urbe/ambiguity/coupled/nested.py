@@ -33,6 +33,7 @@ from urbe.ambiguity.evidence import (
     Extended,
     RowBound,
     RowEvidence,
+    attained,
     expectation,
     from_above,
     from_below,
@@ -205,17 +206,13 @@ class NestedNature(PlainNature):
         return np.asarray(self._mean([from_below(nature) for nature in self.natures])(v), dtype=np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """Mixes bounds on each nature; Q is at least the kernel's own value as well."""
+        """Bounds Q by duality or by members of the sets, and by the kernel itself."""
         n_rows = self.rows.n_rows
-        below, members = (self._mean([side(nature) for nature in self.natures]) for side in (from_below, from_above))
+        below, above = (self._mean([side(nature) for nature in self.natures]) for side in (from_below, from_above))
         if kernel is None:
-            return RowEvidence(unproven(n_rows, 1.0), below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
-
+            return RowEvidence(above, below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
         answer = expectation(self.rows, self.discount, kernel)
-
-        def above(v: FloatArray) -> Extended:
-            return np.maximum(members(v), answer(v))
-
+        above, below = attained(above, answer, 1.0), attained(below, answer, -1.0)
         excess = self.excess(kernel)
         outside = ~(excess <= LARGEST_EXCESS)
         return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)

@@ -17,6 +17,7 @@ from urbe.ambiguity.evidence import (
     Extended,
     RowBound,
     RowEvidence,
+    attained,
     expectation,
     from_above,
     from_below,
@@ -39,7 +40,7 @@ class Running(NamedTuple):
     Attributes:
       at: the rows.
       nature: on the base rows they use, each once, without rewards.
-      choices: the same, minimising over all kernels from which nature chooses, to test kernels.
+      reach: the nature that minimises over the same kernels without discounting; it tells what the sets contain.
       pick: which of these, for the rows one after another.
       weight: the probability of each.
       first: where those of a row begin.
@@ -49,7 +50,7 @@ class Running(NamedTuple):
 
     at: IntArray
     nature: Nature
-    choices: Nature
+    reach: Nature
     pick: IntArray
     weight: FloatArray
     first: IntArray
@@ -136,8 +137,8 @@ class OptionNature:
             first = np.concatenate([[0], np.cumsum(length)[:-1]])
             at = np.repeat(p.first[mine] - first, length) + np.arange(int(length.sum()))
             used, pick = np.unique(p.pick[at], return_inverse=True)
-            nature, choices = p.nature.take(used), p.choices.take(used)
-            parts.append(Running(inside, nature, choices, pick, p.weight[at], first, p.option, p.ends))
+            natures = p.nature.take(used), p.reach.take(used)
+            parts.append(Running(inside, *natures, pick, p.weight[at], first, p.option, p.ends))
         return replace(self, rows=self.rows.take(chosen), parts=tuple(parts))
 
     @property
@@ -146,7 +147,7 @@ class OptionNature:
         return None
 
     def excess(self, kernel: Rows) -> FloatArray:
-        """By how much a kernel leaves the set.
+        """By how much a kernel leaves the set, relative to its radius where that is above one.
 
         Rows of one action are held to the set of that action; rows that mix several are compared with what nature could
         do at a few values, and other departures are not seen. Certificates do not rest on them but on members of the
@@ -162,36 +163,32 @@ class OptionNature:
             out[p.at] = np.maximum(split, elsewhere)
             single = np.flatnonzero(np.diff(np.append(p.first, len(p.pick))) == 1)
             if len(single):
-                at, alone = p.at[single], p.choices.take(p.pick[p.first[single]])
-                out[at] = np.maximum(out[at], alone.excess(_rows(both.tocsr()[single])))
+                at, alone = p.at[single], p.reach.take(p.pick[p.first[single]])
+                radius = np.nan if alone.ball_radius is None else alone.ball_radius
+                far = alone.excess(_rows(both.tocsr()[single])) / np.fmax(1.0, radius)
+                out[at] = np.maximum(out[at], far)
         mixing = self._mixing()
         total = np.abs(kernel.row_sums(kernel.probability) - 1.0) - 1e-12
         out = np.where(mixing, np.maximum(out, total), out)
-        if self.discount > 0.0 and mixing.any():
-            far = (1.0 + self.rows.largest_reward) / self.discount
-            for j in range(1, PROBES + 1):
-                v = far * np.sin(j * np.arange(1.0, self.rows.n_states + 1.0))
-                least = np.empty(self.rows.n_rows)
-                for p in self.parts:
-                    least[p.at] = _mixed(p, p.choices.dual_bound(self._ahead(p, v)))
-                short = least - self.discount * (matrix @ v)
-                out = np.where(mixing, np.maximum(out, short / far), out)
+        for j in range(1, PROBES + 1 if mixing.any() else 1):
+            v = np.sin(j * np.arange(1.0, self.rows.n_states + 1.0))
+            short = -(matrix @ v)
+            for p in self.parts:
+                short[p.at] += _mixed(p, p.reach.dual_bound(self._ahead(p, v)))
+            out = np.where(mixing, np.maximum(out, short), out)
         return out
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         return np.asarray(self._bound(from_below, -1.0)(v), dtype=np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
-        """Mixes bounds on the actions of each option; Q is at least the kernel's own value as well."""
+        """Bounds Q by duality or by members of the sets, and by the kernel itself."""
         n_rows = self.rows.n_rows
-        below, members = self._bound(from_below, -1.0), self._bound(from_above, 1.0)
+        below, above = self._bound(from_below, -1.0), self._bound(from_above, 1.0)
         if kernel is None:
-            return RowEvidence(unproven(n_rows, 1.0), below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
+            return RowEvidence(above, below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
         answer = expectation(self.rows, self.discount, kernel)
-
-        def above(v: FloatArray) -> Extended:
-            return np.maximum(members(v), answer(v))
-
+        above, below = attained(above, answer, 1.0), attained(below, answer, -1.0)
         excess = self.excess(kernel)
         outside = ~(excess <= LARGEST_EXCESS)
         return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)

@@ -109,13 +109,13 @@ class OptionSet(RectangularSet):
                 f"{self.shape[1]} rows and {self.shape[2]} entries. Solve model.mdp."
             )
         rows = replace(self.base.rows, reward=np.zeros(self.base.n_rows))  # rewards are those of the rows of options
-        base = replace(self.base, rows=rows, discount=mdp.discount)
-        nature, choices = self.set.bind(base), self.set.choices().bind(base)
+        nature = self.set.bind(replace(self.base, rows=rows, discount=mdp.discount))
+        reach = self.set.choices().bind(replace(self.base, rows=rows, discount=1.0))
         parts = []
         for o, each in enumerate(self.running):
             used, pick = np.unique(each.pick, return_inverse=True)
-            own = nature.take(used), choices.take(used)
-            parts.append(Running(each.at, *own, pick, each.weight, each.first, o, each.ends))
+            natures = nature.take(used), reach.take(used)
+            parts.append(Running(each.at, *natures, pick, each.weight, each.first, o, each.ends))
         return OptionNature(mdp.rows, mdp.discount, self.base.n_states, tuple(parts))
 
     def choices(self) -> RectangularSet:
