@@ -272,9 +272,9 @@ def test_refuses_a_log_that_goes_on_after_its_end():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ((0, 0, 1.0, 3), "Transition 1 leads from state 0 by action 0 to state 3, but the successors 0, 2 alone are "
-         "feasible there."),
-        ((0, 0, 1.0, 1), "Transition 1 leads from state 0 by action 0 to state 1, but the successors 0, 2 alone are "),
+        ((0, 0, 1.0, 3), "Transition 1 leads from state 0 by action 0 to state 3, but only the successors 0, 2 "
+         "are feasible there."),
+        ((0, 0, 1.0, 1), "Transition 1 leads from state 0 by action 0 to state 1, but only the successors 0, 2 are "),
         ((0, 3, 1.0, 0), "Transition 1 leads from state 0 by action 3 to state 0, but state 0 has the actions 0, 2."),
         ((0, 1, 1.0, 2), "Transition 1 leads from state 0 by action 1 to state 2, but state 0 has the actions 0, 2."),
         ((0, 0, 1.0, 9), "Transition 1 leads from state 0 by action 0 to state 9, expected states below 4"),
