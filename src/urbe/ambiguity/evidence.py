@@ -75,14 +75,16 @@ def attained(bound: RowBound, answer: RowBound, side: float) -> RowBound:
     return lambda v: outer(bound(v), answer(v))
 
 
-def from_below(nature: Nature) -> RowBound:
-    """Lower bounds on Q for any nature: by duality, or by its own answer at the values if it maximises."""
-    return _completed(nature, nature.evidence(None).below, -1.0)
+def from_below(nature: Nature, members: bool = True) -> RowBound:
+    """Lower bounds on Q: by duality or, for a nature that maximises, by its own answer at the values if `members`."""
+    dual = nature.evidence(None).below
+    return _completed(nature, dual, -1.0) if members else dual
 
 
-def from_above(nature: Nature) -> RowBound:
-    """Upper bounds on Q for any nature: by its own answer at the values, or by duality if it maximises."""
-    return _completed(nature, nature.evidence(None).above, 1.0)
+def from_above(nature: Nature, members: bool = True) -> RowBound:
+    """Upper bounds on Q: by duality or, for a nature that minimises, by its own answer at the values if `members`."""
+    dual = nature.evidence(None).above
+    return _completed(nature, dual, 1.0) if members else dual
 
 
 def _completed(nature: Nature, dual: RowBound, side: float) -> RowBound:

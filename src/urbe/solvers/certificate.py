@@ -139,9 +139,10 @@ def _certify_horizon(solution: Solution, operator: Operator) -> Certificate:
     for step in range(horizon - 1, -1, -1):
         evidence = _evidence(operator, solution.kernel_at(step).rows, solution.optimal)
         policy = given_policy(mdp, solution.policy[step])
-        below, above = evidence.below(lower[step + 1], policy), evidence.above(upper[step + 1], policy)
-        lower[step] = _outward(below, 0.0, np.zeros(1), -np.inf)
-        upper[step] = _outward(above, 0.0, np.zeros(1), np.inf)
+        with np.errstate(invalid="ignore"):  # where a later step proves nothing, nor does this one
+            below, above = evidence.below(lower[step + 1], policy), evidence.above(upper[step + 1], policy)
+        lower[step] = _outward(np.where(np.isnan(below), -np.inf, below), 0.0, np.zeros(1), -np.inf)
+        upper[step] = _outward(np.where(np.isnan(above), np.inf, above), 0.0, np.zeros(1), np.inf)
         excess = max(excess, evidence.excess)
         if evidence.failure is not None:
             failures.append(f"Step {step}: {evidence.failure}")

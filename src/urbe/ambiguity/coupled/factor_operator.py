@@ -151,8 +151,8 @@ class FactorOperator:
         nature's answer; no bound relies on it.
         """
         n_rows = self.mixing.rows.n_rows
-        below = self._mixed(proofs.from_below(self.nature), -1.0)
-        above = self._mixed(proofs.from_above(self.nature), 1.0)
+        below = self._mixed(proofs.from_below(self.nature, kernel is not None), -1.0)
+        above = self._mixed(proofs.from_above(self.nature, kernel is not None), 1.0)
         excess, failure = (-np.inf, None) if kernel is None else self._membership(kernel)
         if failure is not None:
             above = proofs.unproven(n_rows, 1.0)

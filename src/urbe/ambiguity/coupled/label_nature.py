@@ -132,7 +132,7 @@ class LabelNature(PlainNature):
     def evidence(self, kernel: Rows | None) -> RowEvidence:
         """Bounds Q; a row of a kernel is evidence for every option that holds it, and bounds the worst from above."""
         n_rows = self.rows.n_rows
-        below = self._least()
+        below = self._least(kernel is not None)
         if kernel is None:
             nothing = np.full(n_rows, -np.inf)
             return RowEvidence(unproven(n_rows, 1.0), below, nothing, np.zeros(n_rows, dtype=np.bool_))
@@ -170,9 +170,9 @@ class LabelNature(PlainNature):
 
         return bound
 
-    def _least(self) -> RowBound:
+    def _least(self, members: bool = True) -> RowBound:
         """The least of the lower bounds of all options."""
-        parts = [from_below(branch.nature) for branch in self.branches]
+        parts = [from_below(branch.nature, members) for branch in self.branches]
 
         def bound(v: FloatArray) -> Extended:
             out = np.full(self.rows.n_rows, np.inf, dtype=np.longdouble)

@@ -207,8 +207,8 @@ class NestedNature(PlainNature):
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
         """Bounds Q by duality or by members of the sets, and by the kernel itself."""
-        n_rows = self.rows.n_rows
-        below, above = (self._mean([side(nature) for nature in self.natures]) for side in (from_below, from_above))
+        n_rows, known = self.rows.n_rows, kernel is not None
+        below, above = (self._mean([side(each, known) for each in self.natures]) for side in (from_below, from_above))
         if kernel is None:
             return RowEvidence(above, below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
         answer = expectation(self.rows, self.discount, kernel)

@@ -6,7 +6,7 @@ Q(k) = r(k) + gamma sum_i weight_i min_{p in U(i)} p . z_o          over the bas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -179,12 +179,13 @@ class OptionNature:
         return out
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        return np.asarray(self._bound(from_below, -1.0)(v), dtype=np.float64)
+        return np.asarray(self._bound([from_below(p.nature) for p in self.parts], -1.0)(v), dtype=np.float64)
 
     def evidence(self, kernel: Rows | None) -> RowEvidence:
         """Bounds Q by duality or by members of the sets, and by the kernel itself."""
-        n_rows = self.rows.n_rows
-        below, above = self._bound(from_below, -1.0), self._bound(from_above, 1.0)
+        n_rows, known = self.rows.n_rows, kernel is not None
+        below = self._bound([from_below(p.nature, known) for p in self.parts], -1.0)
+        above = self._bound([from_above(p.nature, known) for p in self.parts], 1.0)
         if kernel is None:
             return RowEvidence(above, below, np.full(n_rows, -np.inf), np.zeros(n_rows, dtype=np.bool_))
         answer = expectation(self.rows, self.discount, kernel)
@@ -193,9 +194,8 @@ class OptionNature:
         outside = ~(excess <= LARGEST_EXCESS)
         return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)
 
-    def _bound(self, of: Callable[[Nature], RowBound], side: float) -> RowBound:
+    def _bound(self, bounds: list[RowBound], side: float) -> RowBound:
         """The parts' bounds, mixed, and widened by the rounding of the values that they are asked for."""
-        bounds = [of(p.nature) for p in self.parts]
 
         def mixed(v: FloatArray) -> Extended:
             slack = side * 8.0 * ROUNDING * self.discount * float(np.abs(v).max(initial=0.0))
