@@ -43,10 +43,6 @@ KINDS = {
     "progress": (lambda: urbe.solve(M, U, progress=True), "progress is True, expected a function"),
     "policy, swapped": (lambda: urbe.evaluate_policy(M, U, [0, 0]), "nature is [0, 0], expected an ambiguity set"),
     "policy, a class": (lambda: urbe.evaluate_policy(M, [0, 0], urbe.L1Ball), "nature is the class L1Ball"),
-    "policy, horizon": (
-        lambda: urbe.evaluate_policy(M, [[0, 0]] * 2, U, urbe.BackwardInduction(3)),
-        "policy has 2 steps, expected 3",
-    ),
     "certify": (lambda: urbe.certify(M), "solution is MDP("),
     "certify, set": (lambda: urbe.certify(urbe.solve(M, U), M, 0.5), "nature is 0.5, expected an ambiguity set"),
     "variance": (lambda: urbe.value_variance(M, U), "posterior is MDP("),

@@ -82,8 +82,8 @@ def from_function(
             for action in given(state) if callable(given) else given:
                 at = action_number.setdefault(action, len(action_number))
                 try:
-                    found = step(state, action)
-                    outcomes = list(found) if isinstance(found, Iterable) else found
+                    outcomes = step(state, action)
+                    outcomes = list(outcomes) if isinstance(outcomes, Iterable) else outcomes
                 except Exception as error:
                     error.add_note(f"Raised by step({state!r}, {action!r}).")
                     raise

@@ -109,7 +109,7 @@ def evaluate_policy(
             raise ValueError(
                 f"policy has shape {np.shape(policy)}, expected ({mdp.n_states},) actions or ({mdp.n_states}, "
                 f"{mdp.n_actions}) probabilities. For a policy of each step give "
-                f"method=BackwardInduction({len(policy)})."
+                f"method=BackwardInduction({np.shape(policy)[0]})."
             )
         return _iterate(operator, given_policy(mdp, policy), method, None, workers, None, throw)
 
