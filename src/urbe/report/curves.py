@@ -38,9 +38,9 @@ def draw_bands(axes: Axes, x: FloatArray, bands: Mapping[str, Band]) -> None:
         axes.plot(x, band.estimate, color=colour, linestyle=shown[name].dash, linewidth=1.8)
         values.note(axes, values.curve(name, x, band.estimate, band.low, band.high))
     ends = [(name, shown[name].colour, *_last(x, band.estimate)) for name, band in bands.items()]
-    for _, colour, at, height in ends:
-        if at < x[-1]:
-            line = axes.plot([at, x[-1]], [height, height], color=colour, linewidth=0.6, linestyle=style.DOTTED)
+    for _, colour, end, height in ends:
+        if end < x[-1]:
+            line = axes.plot([end, x[-1]], [height, height], color=colour, linewidth=0.6, linestyle=style.DOTTED)
             line[0].set(marker="o", markersize=4.0, markevery=[0])
     axes.margins(x=0.0, y=0.06)
     axes.set_xlim(x[0], x[-1])
