@@ -186,8 +186,7 @@ class BeliefAgent:
         reward, unsure = self.rewards.mean[which], self.rewards.variance
         reward_variance = 0.0 if unsure is None else unsure[which]
         for h in range(self._horizon - 1, -1, -1):
-            gain = gamma * v[:, rows.successor]
-            y = under_each(gain if rows.entry_reward is None else gain + rows.entry_reward)
+            y = under_each(rows.successor_values(gamma * v))
             omega = tail_weights(np.broadcast_to(credible, y.shape), y, config.level)
             q = reward + (omega * y).sum(axis=-1)
             mean = (belief[:, None, :] * y).sum(axis=-1, keepdims=True)

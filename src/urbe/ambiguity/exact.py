@@ -66,10 +66,7 @@ class ExactNature(PlainNature):
         return out
 
     def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
-        entry_reward = self.rows.entry_reward
-        z = self.discount * v[self.rows.successor]
-        sensitivity = z if entry_reward is None else z + entry_reward
-        return WorstCase(self.values(v), self.rows, sensitivity)
+        return WorstCase(self.values(v), self.rows, self.rows.successor_values(self.discount * v))
 
     def moments(
         self, v: FloatArray, shift: float, u: FloatArray, value: FloatArray | None = None, memory: RowMemory = None
@@ -119,10 +116,7 @@ class ExactNature(PlainNature):
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         """Computes the value itself, in extended precision."""
-        z = (self.discount * v).astype(np.longdouble)[self.rows.successor]
-        entry_reward = self.rows.entry_reward
-        if entry_reward is not None:
-            z = z + entry_reward
+        z = self.rows.successor_values((self.discount * v).astype(np.longdouble))
         total = np.add.reduceat(self.rows.probability * z, self.rows.entry_start[:-1]) if self.rows.n_rows else z[:0]
         return np.asarray(total + self.rows.row_reward, dtype=np.float64)
 

@@ -188,7 +188,7 @@ class RowNature(PlainNature):
         if k:
             return np.ldexp(rescaled(self, -k).dual_bound(np.ldexp(w, -k)), k) + rows.row_reward
         out = rows.row_reward.astype(np.longdouble)
-        z = w[rows.successor] if rows.entry_reward is None else w[rows.successor] + rows.entry_reward
+        z = rows.successor_values(w)
         for some, entries in row_blocks(rows):
             p, own = rows.probability[entries].astype(np.longdouble), z[entries].astype(np.longdouble)
             low = np.minimum(own.min(axis=1), self._outside(w))
@@ -277,13 +277,9 @@ def require_all_rewards(mdp: MDP) -> None:
 
 def values_under(kernel: Rows, w: FloatArray) -> FloatArray:
     """`(R,)` sum_j q_j z_j of a kernel for discounted state values w."""
-    entry_reward = kernel.entry_reward
-    if kernel.is_dense and entry_reward is None:
+    if kernel.is_dense and not kernel.rewards_successors:
         return kernel.probability.reshape(kernel.n_rows, kernel.n_states) @ w + kernel.reward
-    z = w[kernel.successor]
-    if entry_reward is not None:
-        return kernel.row_sums(kernel.probability * (z + entry_reward))
-    return kernel.row_sums(kernel.probability * z) + kernel.reward
+    return kernel.row_sums(kernel.probability * kernel.successor_values(w)) + kernel.row_reward
 
 
 def with_receiver(kernel: Rows, state: int, sent: FloatArray) -> Rows:

@@ -109,9 +109,7 @@ class ScenarioNature(PlainNature):
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
         rows = self.rows
-        z = (self.discount * v).astype(np.longdouble)[rows.successor]
-        if rows.entry_reward is not None:
-            z = z + rows.entry_reward
+        z = rows.successor_values((self.discount * v).astype(np.longdouble))
         out = np.array(rows.row_reward, dtype=np.float64)
         for row in range(rows.n_rows):
             a, b = rows.entry_start[row : row + 2]

@@ -189,10 +189,7 @@ def _union(models: list[MDP]) -> MDP:
     if any(model.rows.rewards_successors for model in models):
         reward = np.zeros(len(every))
         for model, key in zip(reversed(models), reversed(keys), strict=True):
-            entry = model.rows.entry_reward
-            reward[np.searchsorted(every, key)] = (
-                model.rows.row_reward[model.rows.entry_row] if entry is None else entry
-            )
+            reward[np.searchsorted(every, key)] = model.rows.reward_per_entry
     entry_start = np.searchsorted(every, np.arange(first.n_rows + 1) * first.n_states).astype(np.int32)
     successor = (every % first.n_states).astype(np.int32)
     return first.with_rows(Rows(first.n_states, entry_start, successor, probability, reward))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from urbe import memory
 from urbe.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+Values = TypeVar("Values", bound=NDArray[np.floating[Any]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,11 @@ class Rows:
         """`(E,)` the reward of each successor, or None if rewards do not depend on it."""
         return self.reward if self.rewards_successors else None
 
+    @property
+    def reward_per_entry(self) -> FloatArray:
+        """`(E,)` the reward of each entry, whether or not rewards depend on the successor."""
+        return self.reward if self.rewards_successors else self.reward[self.entry_row]
+
     @cached_property
     def length(self) -> IntArray:
         """`(R,)` number of entries of each row."""
@@ -90,12 +98,25 @@ class Rows:
         """A bound on |sum of a row - 1|, the error of floating-point rows."""
         return _mass_error(self.entry_start, self.probability) + 2.0**-52 if self.n_rows else 0.0
 
+    @classmethod
+    def of_matrix(cls, matrix: csr_array, reward: FloatArray) -> Rows:
+        """Makes rows of an `(R, S)` CSR matrix, whose entries are sorted in place; `reward` as in `Rows`."""
+        matrix.sort_indices()
+        start = matrix.indptr.astype(index_type(matrix.nnz), copy=False)
+        return cls(matrix.shape[1], start, matrix.indices.astype(np.int32, copy=False), matrix.data, reward)
+
     def matrix(self) -> csr_array:
         """`(R, S)` SciPy CSR matrix of the probabilities, sharing their memory."""
         from scipy.sparse import csr_array
 
         entries = (self.probability, self.successor, self.entry_start)
         return csr_array(entries, shape=(self.n_rows, self.n_states))
+
+    def successor_values(self, w: Values) -> Values:
+        """`(..., E)` values w of states, `(..., S)`, at every successor, plus its reward if rewards depend on it."""
+        there: Any = w[..., self.successor]
+        z: Values = there + self.reward if self.rewards_successors else there
+        return z
 
     def row_sums(self, entry_values: FloatArray) -> FloatArray:
         """`(R,)` sums over the entries of each row."""

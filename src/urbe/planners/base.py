@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.model import MDP
 from urbe.posteriors.dirichlet import Posterior
 from urbe.solvers.solution import Solution
-from urbe.types import FloatArray
+from urbe.types import FloatArray, IntArray
 
 
 class Solve(Protocol):
@@ -47,6 +47,11 @@ class PlannedSolution(NamedTuple):
     model: MDP
     nature: AmbiguitySet
     solution: Solution
+
+
+def pure_policy(solution: Solution) -> IntArray:
+    """`(S,)` the actions of a solution for a set that is rectangular in (s, a), whose policy needs no mixtures."""
+    return cast(IntArray, solution.policy)
 
 
 class PlanningMethod(Protocol):

@@ -293,7 +293,7 @@ def _rewards(mdp: MDP, members: Sequence[MDP]) -> FloatArray:
     table = np.full((mdp.n_rows, mdp.n_states), np.nan)
     for k, member in enumerate(members):
         rows = member.rows
-        reward = rows.reward[rows.entry_row] if rows.entry_reward is None else rows.entry_reward
+        reward = rows.reward_per_entry
         known = table[rows.entry_row, rows.successor]
         wrong = ~np.isnan(known) & (known != reward)
         if wrong.any():

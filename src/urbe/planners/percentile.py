@@ -24,7 +24,7 @@ from urbe import checks
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.scenarios import ConditionalValueAtRisk, ValueAtRisk
 from urbe.mdp.evaluate import start_weights
-from urbe.planners.base import PlannedSolution, PlanningMethod, PlanningTask, in_every_state
+from urbe.planners.base import PlannedSolution, PlanningMethod, PlanningTask, in_every_state, pure_policy
 from urbe.planners.draws import number_of_draws, uncertain_rows
 from urbe.planners.held_out import ModelDraws, drawn_models
 from urbe.planners.l1_balls import BCI, HoeffdingSets
@@ -96,7 +96,7 @@ class Percentile:
         kernels = np.ascontiguousarray(task.posterior.draws(task.rng, draws).T)
         natures = [make(kernels, level) for level in self.levels for make in (ValueAtRisk, ConditionalValueAtRisk)]
         for solution in (*known, *(task.solve(model, nature) for nature in (Exact(), *natures))):
-            policy: IntArray = solution.policy  # type: ignore[assignment]  # no mixtures in sets per (s, a)
+            policy = pure_policy(solution)
             if policy.tobytes() not in seen:
                 seen.add(policy.tobytes())
                 yield chooser.scored(policy)
@@ -159,11 +159,9 @@ class _Chooser:
         model, rows = self._model, self._model.rows
         distance = np.abs(now.values @ self._start - now.score)
         near = np.argsort(distance, kind="stable")[: max(int(NEAR * len(distance)), 10)]
-        gain = model.discount * now.values[near][:, rows.successor]
-        if rows.entry_reward is not None:
-            gain += rows.entry_reward
+        gain = rows.successor_values(model.discount * now.values[near])
         q = np.add.reduceat(self._draws.probability[near] * gain, rows.entry_start[:-1], axis=1).mean(axis=0)
-        if rows.entry_reward is None:
+        if not rows.rewards_successors:
             q += rows.reward if self._draws.reward is None else self._draws.reward[near].mean(axis=0)
         best = np.full(model.n_states, -np.inf)
         np.maximum.at(best, model.row_state, q)

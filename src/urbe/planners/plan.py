@@ -12,7 +12,7 @@ from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
 from urbe.mdp.start import first_states
-from urbe.planners.base import PlanningMethod, PlanningTask
+from urbe.planners.base import PlanningMethod, PlanningTask, pure_policy
 from urbe.planners.guarantee import DRAWS, fewest_draws, guarantee
 from urbe.planners.held_out import hold_out
 from urbe.planners.l1_balls import BCI
@@ -22,7 +22,7 @@ from urbe.rng import stream
 from urbe.solvers.iterate import Progress
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import solve
-from urbe.types import FloatArray, IntArray
+from urbe.types import FloatArray
 
 
 def plan(
@@ -104,16 +104,10 @@ def plan(
     nominal = solve(posterior.mean(), threads=threads)
     first = start_weights(posterior.model)
     n_certify = max(DRAWS, 2 * fewest_draws(1.0 - share)) if certify is None else certify
-    policy: IntArray = answer.solution.policy  # type: ignore[assignment]  # no mixtures in sets per (s, a)
+    policy, nominal_policy = pure_policy(answer.solution), pure_policy(nominal)
     bounds = guarantee(posterior, policy, first, 1.0 - share, certifying, n_certify)
-    mine, other = hold_out(
-        posterior,
-        (policy, nominal.policy),  # type: ignore[arg-type]
-        (bounds.in_every_state, nominal.value),
-        first,
-        judging,
-        n_held_out,
-    )
+    promised = bounds.in_every_state, nominal.value
+    mine, other = hold_out(posterior, (policy, nominal_policy), promised, first, judging, n_held_out)
     return SafePlan(
         method=how,
         confidence=share,
@@ -124,7 +118,7 @@ def plan(
         start=first,
         guarantee=bounds,
         held_out=mine,
-        nominal_policy=nominal.policy,  # type: ignore[arg-type]
+        nominal_policy=nominal_policy,
         nominal_value=nominal.value,
         nominal_held_out=other,
     )

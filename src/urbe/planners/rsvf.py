@@ -97,7 +97,7 @@ class RSVF:
         if not rows.n_rows:
             return {}
         worst = ball.bind(model).values(v) - rows.row_reward
-        z = model.discount * v[rows.successor] + (0.0 if rows.entry_reward is None else rows.entry_reward)
+        z = rows.successor_values(model.discount * v)
         margin, slack = self.tolerance * np.ptp(z), ROUNDING * np.abs(z).max()
         bound, draw = drawn.lowest(z)
         out = {}

@@ -11,7 +11,7 @@ from urbe import checks, extras
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.model import MDP
 from urbe.mdp.start import start_text
-from urbe.planners.base import PlanningMethod
+from urbe.planners.base import PlanningMethod, pure_policy
 from urbe.planners.guarantee import Guarantee
 from urbe.planners.held_out import HeldOut
 from urbe.posteriors.dirichlet import Posterior
@@ -59,7 +59,7 @@ class SafePlan(TableResult):
     @property
     def policy(self) -> IntArray:
         """`(S,)` the action of each state, -1 where terminal."""
-        return self.solution.policy  # type: ignore[return-value]  # sets rectangular in (s, a) need no mixtures
+        return pure_policy(self.solution)
 
     @property
     def guaranteed(self) -> FloatArray:

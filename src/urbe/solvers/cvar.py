@@ -128,7 +128,7 @@ def cvar_of_return(mdp: MDP, level: float, horizon: int, *, unit: float, policy:
 def _units(mdp: MDP, unit: float) -> IntArray:
     """`(E,)` the reward of each entry in units."""
     rows = mdp.rows
-    reward = rows.row_reward[rows.entry_row] if rows.entry_reward is None else rows.entry_reward
+    reward = rows.reward_per_entry
     units = np.rint(reward / unit)
     off = np.abs(reward / unit - units) > WHOLE * np.maximum(1.0, np.abs(units))
     if off.any():

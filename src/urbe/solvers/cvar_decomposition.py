@@ -94,7 +94,7 @@ def cvar_by_level(
     weights = np.ones(mdp.n_rows) if policy is None else policy_rows(mdp, policy)
     f = np.zeros((mdp.n_states, n + 1))  # y V(s, y) at 0 and the levels
     choice = np.full((mdp.n_states, n), -1, dtype=np.int64)
-    reward = mdp.rows.entry_reward if mdp.rows.entry_reward is not None else mdp.rows.reward[mdp.rows.entry_row]
+    reward = mdp.rows.reward_per_entry
     y = np.append(0.0, grid)
     for _ in range(steps):
         new = np.zeros_like(f)

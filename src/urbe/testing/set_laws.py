@@ -142,7 +142,7 @@ def check_worst_case(case: Case, v: FloatArray) -> WorstCase:
     _check_distributions(case, kernel)
     table = case.rewards()
     rewards = table[kernel.entry_row, kernel.successor]
-    own = np.repeat(kernel.row_reward, kernel.length) if kernel.entry_reward is None else kernel.entry_reward
+    own = kernel.reward_per_entry
     if not np.array_equal(own, rewards):
         at = int(np.argmin(own == rewards))
         problem = f"successor {kernel.successor[at]} has {own[at]}, expected {rewards[at]}."

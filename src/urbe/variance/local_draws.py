@@ -80,10 +80,9 @@ class ExactUBE:
         walk = _walk(problem, _draws(problem, self.centres))
         gamma, reward = problem.centre.discount, problem.reward_variance
         rows = problem.centre.rows
-        entry_reward = 0.0 if rows.entry_reward is None else rows.entry_reward
 
         def term(step: LocalStep) -> FloatArray:
-            z = (gamma * (step.v - midrange(step.v)))[rows.successor] + entry_reward
+            z = rows.successor_values(gamma * (step.v - midrange(step.v)))
             means, doubts = [], []
             for value, answer in walk(step):
                 away = (gamma * (value - step.v))[answer.successor]

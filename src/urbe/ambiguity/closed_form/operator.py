@@ -122,9 +122,7 @@ class NormOperator:
         best = self.improve(v)
         following = best.policy if policy is None else policy
         rows = self.nature.rows
-        z = self.mdp.discount * (v - self._middle(v))[rows.successor]
-        if rows.entry_reward is not None:
-            z = z + rows.entry_reward
+        z = rows.successor_values(self.mdp.discount * (v - self._middle(v)))
         deviation = z - rows.row_sums(rows.probability * z)[rows.entry_row]
         scatter = rows.row_sums(rows.probability * deviation**2)
         kernel = self.kernel(v, following)

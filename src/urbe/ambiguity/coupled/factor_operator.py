@@ -41,7 +41,7 @@ from urbe.ambiguity.operator import (
 from urbe.ambiguity.optimistic import Optimistic
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
-from urbe.mdp.rows import Rows, index_type
+from urbe.mdp.rows import Rows
 from urbe.types import FloatArray
 from urbe.workers import SERIAL, Workers
 
@@ -195,7 +195,7 @@ class FactorOperator:
         w = np.where(w < DUST, np.minimum(start, DUST), w)
         total = w.sum(axis=1, keepdims=True)
         w = np.where(total > 0.0, w / np.where(total > 0.0, total, 1.0), start)
-        excess = np.maximum(self.choices.excess(_rows_of(_sparse(w), np.zeros(n_factors))), lost)
+        excess = np.maximum(self.choices.excess(Rows.of_matrix(_sparse(w), np.zeros(n_factors))), lost)
         radius = self.choices.ball_radius
         outside = ~(excess <= ROUNDED * np.fmax(1.0, np.nan if radius is None else radius)) | ~(lost <= ROUNDED)
         unique = np.abs(inverse @ u - np.eye(n_factors)).max(axis=1, initial=0.0) <= UNIQUE
@@ -296,16 +296,10 @@ def listed_rows(mixing: Rows, factors: Rows) -> Rows:
         "Solve without listing them: values, bounds and policies of a FactorSet do not need them, and nature's factors "
         "are solution.operator.factors(solution.at).",
     )
-    return _rows_of(u @ w, mixing.reward)
+    return Rows.of_matrix(u @ w, mixing.reward)
 
 
 def _sparse(array: FloatArray) -> Any:
     from scipy.sparse import csr_array
 
     return csr_array(array)
-
-
-def _rows_of(matrix: Any, reward: FloatArray) -> Rows:
-    matrix.sort_indices()
-    start = matrix.indptr.astype(index_type(matrix.nnz))
-    return Rows(matrix.shape[1], start, matrix.indices.astype(np.int32, copy=False), matrix.data, reward)

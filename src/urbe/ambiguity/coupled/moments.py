@@ -34,12 +34,12 @@ from urbe import checks
 from urbe.ambiguity.coupled.moment_program import Block, minimise
 from urbe.ambiguity.entries import on_entries
 from urbe.ambiguity.evidence import RowEvidence, membership, of_minimum, under_kernel
-from urbe.ambiguity.nature import PlainNature, WorstCase
+from urbe.ambiguity.nature import PlainNature, RowMemory, WorstCase
 from urbe.ambiguity.operator import ROUNDING
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray
+from urbe.types import Buffer, FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 ACCURACY = 1e-9
@@ -143,21 +143,16 @@ class MomentNature(PlainNature):
         return not (self.mean_error * self.deviation).any()
 
     def values(
-        self,
-        v: FloatArray,
-        shift: float = 0.0,
-        workers: Workers = SERIAL,
-        out: FloatArray | None = None,
-        memory: FloatArray | None = None,
+        self, v: FloatArray, shift: float = 0.0, workers: Workers = SERIAL, out: Buffer = None, memory: RowMemory = None
     ) -> FloatArray:
         out = np.empty(self.rows.n_rows) if out is None else out
-        z = self._z(v)
+        z = self.rows.successor_values(self.discount * v)
         out[:] = self.rows.row_sums(self._solve(z).mean * z) + self.rows.row_reward + self.discount * shift
         return out
 
-    def worst_case(self, v: FloatArray, memory: FloatArray | None = None) -> WorstCase:
+    def worst_case(self, v: FloatArray, memory: RowMemory = None) -> WorstCase:
         """Computes the worst case; the kernel is the mean of the worst distribution."""
-        z = self._z(v)
+        z = self.rows.successor_values(self.discount * v)
         mean, _, sensitivity = self._solve(z)
         kernel = replace(self.rows, probability=mean)
         return WorstCase(self.rows.row_sums(mean * z) + self.rows.row_reward, kernel, sensitivity)
@@ -196,11 +191,7 @@ class MomentNature(PlainNature):
         return np.where((stray > 0.0) | np.isnan(apart), np.inf, apart), near
 
     def dual_bound(self, v: FloatArray) -> FloatArray:
-        return self._solve(self._z(v)).bound + self.rows.row_reward
-
-    def _z(self, v: FloatArray) -> FloatArray:
-        z: FloatArray = self.discount * v[self.rows.successor]
-        return z if self.rows.entry_reward is None else z + self.rows.entry_reward
+        return self._solve(self.rows.successor_values(self.discount * v)).bound + self.rows.row_reward
 
     @cached_property
     def _blocks(self) -> list[Block]:

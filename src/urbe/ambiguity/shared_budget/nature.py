@@ -166,7 +166,7 @@ class StateNature:
             return out
         rows, pi, state = self.rows.take(chosen), weights[chosen].astype(np.longdouble), mdp.row_state[chosen]
         states, first, of = np.unique(state, return_index=True, return_inverse=True)
-        z = w[rows.successor] if rows.entry_reward is None else w[rows.successor] + rows.entry_reward
+        z = rows.successor_values(w)
         starts = rows.entry_start[:-1]
         low = np.minimum(np.minimum.reduceat(z, starts), w.min() if self.everywhere else np.inf)
         span = np.maximum.reduceat(np.maximum.reduceat(z, starts) - low, first)  # of each state, its unit of values

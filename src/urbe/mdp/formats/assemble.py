@@ -93,5 +93,4 @@ def entry_columns(mdp: MDP) -> tuple[IntArray, IntArray, IntArray, FloatArray, F
     """state, action, successor, probability and reward of each entry, `(E,)` each."""
     rows = mdp.rows
     at = rows.entry_row
-    reward = rows.reward if rows.rewards_successors else rows.reward[at]
-    return mdp.row_state[at], mdp.action[at], rows.successor, rows.probability, reward
+    return mdp.row_state[at], mdp.action[at], rows.successor, rows.probability, rows.reward_per_entry

@@ -63,11 +63,10 @@ class BackwardPass(NamedTuple):
 def inner_problem(mdp: MDP, reference: FloatArray) -> InnerProblem:
     """Collects the arrays of a model, with the probabilities of rows under the reference policy."""
     rows = mdp.rows
-    reward = rows.row_reward[rows.entry_row] if rows.entry_reward is None else rows.entry_reward
+    reward = np.ascontiguousarray(rows.reward_per_entry)
     return InnerProblem(
-        mdp.row_start, mdp.row_state, rows.entry_start, rows.successor, np.ascontiguousarray(reward), reference,
-        float(mdp.discount),
-    )  # fmt: skip
+        mdp.row_start, mdp.row_state, rows.entry_start, rows.successor, reward, reference, float(mdp.discount)
+    )
 
 
 def backward(

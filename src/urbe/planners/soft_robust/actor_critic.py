@@ -230,7 +230,7 @@ def _world(models: Sequence[MDP], shares: FloatArray) -> _World:
         starts.append(rows.entry_start[:-1].astype(np.int64) + offset)
         successors.append(rows.successor)
         probabilities.append(rows.probability)
-        rewards.append(rows.row_reward[rows.entry_row] if rows.entry_reward is None else rows.entry_reward)
+        rewards.append(rows.reward_per_entry)
         offset += rows.n_entries
     reward = np.concatenate(rewards)
     scale = float(np.abs(reward).max(initial=0.0)) or 1.0

@@ -38,13 +38,8 @@ def soft_robust_model(models: Sequence[MDP], shares: ArrayLike) -> MDP:
     """
     weights, first = check_members(models, shares), models[0]
     matrix = sum(weight * model.matrix() for weight, model in zip(weights, models, strict=True)).tocsr()
-    matrix.sort_indices()
     reward = np.sum([w * model.rows.expected_reward() for w, model in zip(weights, models, strict=True)], axis=0)
-    index = first.rows.entry_start.dtype
-    rows = Rows(
-        first.n_states, matrix.indptr.astype(index), matrix.indices.astype(np.int32), matrix.data.copy(), reward
-    )
-    return first.with_rows(rows)
+    return first.with_rows(Rows.of_matrix(matrix, reward))
 
 
 def soft_robust_value(
