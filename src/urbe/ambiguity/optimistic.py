@@ -44,8 +44,8 @@ class Optimistic(RectangularSet):
         check_rectangular(
             "set",
             self.set,
-            "of factors make a set that helps each, FactorSet(..., Optimistic(L1Ball(0.5))). If actions share a "
-            "budget, a nature that helps spends it on one: use the ball itself with the budget as its radius.",
+            "for factors write FactorSet(..., Optimistic(L1Ball(0.5))); if actions share a budget, a nature that "
+            "helps spends all of it on one, so use the ball itself with the budget as its radius.",
         )
 
     def bind(self, mdp: MDP) -> OptimisticNature:

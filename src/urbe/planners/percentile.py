@@ -157,6 +157,8 @@ class _Chooser:
     def _proposals(self, now: _Scored) -> Iterator[IntArray]:
         """The greedy policy for the models near the quantile; then its changes one state at a time, largest first."""
         model, rows = self._model, self._model.rows
+        if not rows.n_rows:  # all states are terminal
+            return
         distance = np.abs(now.values @ self._start - now.score)
         near = np.argsort(distance, kind="stable")[: max(int(NEAR * len(distance)), 10)]
         gain = rows.successor_values(model.discount * now.values[near])

@@ -64,6 +64,8 @@ def solve_constrained(mdp: MDP, cost: ArrayLike, limit: float) -> ConstrainedSol
     check_model("mdp", mdp)
     c, most = mdp.per_row("cost", cost), checks.finite_number("limit", limit)
     memory.require({"the linear program": 60.0 * (mdp.rows.n_entries + mdp.n_rows)}, "Use a smaller model.")
+    if not mdp.n_rows and most >= 0.0:  # all states are terminal
+        return ConstrainedSolution(np.zeros((mdp.n_states, mdp.n_actions)), 0.0, 0.0, 0.0)
     reward = mdp.rows.expected_reward()
     solution = _program(mdp, reward, c, most)
     if solution.status == 2:

@@ -140,3 +140,17 @@ def test_a_warm_start_never_changes_a_value(wrapper, name):
             half = np.arange(0, mdp.n_rows, 2)
             part = nature.take(half).worst_case(v, np.ascontiguousarray(memory[half]))
             np.testing.assert_allclose(part.value, nature.worst_case(v).value[half], atol=1e-9)
+
+
+def test_models_whose_states_are_all_terminal_are_worth_nothing():
+    ends = urbe.MDP.from_dense(np.zeros((2, 1, 2)), np.zeros((2, 1)), discount=0.9, terminal=[0, 1])
+    nested = urbe.NestedSets((urbe.Exact(), urbe.KLBall(0.3)), [0.4, 1.0])
+    budget = urbe.limited_deviations(ends, nested, 1)
+    moments = urbe.MomentSet(mean_error=0.1, deviation=0.2)
+    for mdp, a_set in ((ends, nested), (ends, moments), (ends, urbe.PerRow((nested,), 0)), (budget.mdp, budget.set)):
+        solution = urbe.solve(mdp, a_set)
+        assert not solution.value.any()
+        assert urbe.certify(solution).holds
+    assert urbe.solve_constrained(ends, 1.0, 0.5).value == 0.0
+    plan = urbe.plan(urbe.Posterior.before(ends), method=urbe.Percentile(), seed=0, held_out=0)
+    assert plan.guaranteed_at_start == 0.0

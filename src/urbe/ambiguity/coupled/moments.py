@@ -34,7 +34,8 @@ from urbe import checks
 from urbe.ambiguity.coupled.moment_program import Block, minimise
 from urbe.ambiguity.entries import on_entries
 from urbe.ambiguity.evidence import RowEvidence, membership, of_minimum, under_kernel
-from urbe.ambiguity.nature import PlainNature, RowMemory, WorstCase
+from urbe.ambiguity.exact import Exact
+from urbe.ambiguity.nature import Nature, PlainNature, RowMemory, WorstCase
 from urbe.ambiguity.operator import ROUNDING
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.mdp.model import MDP
@@ -89,7 +90,9 @@ class MomentSet(RectangularSet):
                 raise ValueError(f"{name}[{at}] is {each[at]:g}, expected increasing numbers in [0, {most:g}].")
         return radius, level
 
-    def bind(self, mdp: MDP) -> MomentNature:
+    def bind(self, mdp: MDP) -> Nature:
+        if not mdp.n_rows:  # all states are terminal
+            return Exact().bind(mdp)
         limits = []
         for name, value in (("mean_error", self.mean_error), ("deviation", self.deviation)):
             unknown = isinstance(value, float) and value == np.inf
