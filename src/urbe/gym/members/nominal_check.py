@@ -25,7 +25,7 @@ from urbe.gym.kinds import Env, innermost
 from urbe.gym.members.base import Members
 from urbe.gym.members.copies import EnvMembers
 from urbe.gym.members.differences import differing_attributes, first_difference
-from urbe.gym.rows import Happened, host_env
+from urbe.gym.rows import Happened, host_env, step_env
 
 STEPS = 128
 """Number of steps that are compared before training starts."""
@@ -198,8 +198,8 @@ class _Alongside:
         return step
 
     def _step(self, action: int) -> _Step:
-        obs, reward, terminated, _, _ = self._copy.step(action)
-        return _Step(self._host.observations.row(obs), float(reward), bool(terminated))
+        obs, reward, terminated, _ = step_env(self._copy, action)
+        return _Step(self._host.observations.row(obs), reward, terminated)
 
     def _send_away(self) -> None:
         """Moves the copy elsewhere, with other random numbers, so that variables omitted by the adapter differ."""
