@@ -16,7 +16,8 @@ from urbe.deep.presets import dqn, dqn_ube
 from urbe.deep.saving.load import load
 from urbe.deep.settings import Epsilon, Network
 from urbe.evaluation.robustness import evaluate
-from urbe.gym.rows import Observations
+from urbe.gym import SimulatorEnv
+from urbe.gym.rows import Observations, host_env
 from urbe.gym.spaces import Spaces
 from urbe.runs.errors import CheckpointError
 from urbe.runs.tensors import load_tensors, save_tensors
@@ -269,3 +270,63 @@ def test_tools_of_stable_baselines_find_the_predict_they_know(agent):
     assert one.shape == ()
     with pytest.raises(ValueError, match="expected None: the policy has no memory"):
         model.predict(stacked, state=(1,))
+
+
+class Broken(gymnasium.Env):
+    """Correct for three steps, then gives whatever it was made with."""
+
+    action_space = kinds.Discrete(2)
+
+    def __init__(self, space, obs, result=None):
+        self.observation_space, self.obs, self.result = space, obs, result
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.time = 0
+        self.observation_space.seed(0)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        assert action in (0, 1)
+        self.time += 1
+        if self.time < 3:
+            return self.observation_space.sample(), 1.0, False, False, {}
+        return (self.obs, 1.0, False, False, {}) if self.result is None else self.result
+
+
+@pytest.mark.parametrize(
+    ("space", "obs", "message"),
+    [
+        (kinds.Box(-1, 1, (2,)), np.zeros(3), r"observation_space, Box\(.* \(3 numbers, expected 2\)"),
+        (kinds.Box(-1, 1, (2,)), ["warm", "cold"], "could not convert string to float"),
+        (kinds.Discrete(3), 3, r"the observation 3, which is not of .* Discrete\(3\) \(3 is not of Discrete\(3\)\)"),
+        (kinds.MultiDiscrete([3, 2]), np.array([3, 0]), r"is not of MultiDiscrete"),
+        (kinds.Dict(a=kinds.Discrete(2), b=kinds.Box(0, 1, (2,))), {"a": 1, "b": np.zeros(3)}, "3 numbers, expected 2"),
+        (kinds.Dict(a=kinds.Discrete(2)), {"b": 1}, "KeyError"),
+    ],
+)
+def test_an_observation_outside_of_its_space_is_never_learned_from(space, obs, message):
+    with pytest.raises(ValueError, match=message):
+        dqn(Broken(space, obs), seed=0, **TINY).learn(5)
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (
+            (np.zeros(1), 1.0, True, {}),
+            r"step\(\) of .* returned a tuple of 4, expected the tuple \(obs",
+        ),
+        (np.zeros(1), r"step\(\) of .* returned ndarray, expected the tuple"),
+        ((np.zeros(1), None, False, False, {}), "returned the reward None, terminated False .* expected a number"),
+    ],
+)
+def test_results_that_are_not_gymnasiums_are_named(result, message):
+    with pytest.raises(ValueError, match=message):
+        dqn(Broken(kinds.Box(-1, 1, (1,)), None, result), seed=0, **TINY).learn(5)
+
+
+def test_a_simulator_is_not_an_environment_but_can_be_wrapped():
+    with pytest.raises(TypeError, match=r"env is a CartPole, expected .* or urbe\.gym\.SimulatorEnv\(simulator\)"):
+        host_env(CartPole())
+    assert host_env(SimulatorEnv(CartPole())).count == 1

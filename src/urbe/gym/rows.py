@@ -11,6 +11,7 @@ They differ in how episodes follow each other, and in where the last observation
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium
@@ -45,30 +46,71 @@ class Observations:
                 "gymnasium.wrappers.TransformObservation."
             )
 
-    @property
+    @cached_property
     def size(self) -> int:
         """D, numbers in a row."""
         return int(gymnasium.spaces.flatdim(self.space))
 
     def rows(self, batch: Any, count: int) -> Float[np.ndarray, "n D"]:
-        """The space of `count` stacked observations, as in a vector of environments."""
-        if isinstance(self.space, gymnasium.spaces.Discrete):
-            numbers = np.asarray(batch).reshape(count, 1) - self.space.start
-            one: np.ndarray = (numbers == np.arange(self.space.n)).astype(np.float32)
-            return one
+        """The rows of `count` stacked observations, as in a vector of environments. Numbers may be infinite or NaN.
+
+        Raises:
+          ValueError: an observation does not belong to the space.
+        """
         if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary)):
-            with np.errstate(over="ignore"):  # the caller checks that numbers are finite
-                rows = np.array(batch, np.float32)  # a copy: some environments reuse one array
-            return rows.reshape(count, -1 if count else self.size)  # the caller compares sizes
+            try:
+                with np.errstate(over="ignore"):  # the caller checks that numbers are finite
+                    rows = np.array(batch, np.float32)  # a copy: some environments reuse one array
+            except (TypeError, ValueError) as error:
+                raise self._foreign(batch, str(error)) from None
+            if rows.size != count * self.size:
+                raise self._foreign(batch, f"{rows.size} numbers, expected {count * self.size}")
+            return rows.reshape(count, self.size)
+        if isinstance(self.space, gymnasium.spaces.Discrete):
+            return np.array([self.row(one) for one in np.ravel(batch)], np.float32).reshape(count, self.size)
         each = [self.row(one) for one in iterate(batch_space(self.space, count), batch)] if count else []
         return np.array(each, np.float32).reshape(count, self.size)
 
     def row(self, obs: Any) -> Float[np.ndarray, " D"]:
-        """The row of one observation."""
-        if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary, gymnasium.spaces.Discrete)):
+        """The row of one observation.
+
+        Raises:
+          ValueError: it does not belong to the space.
+        """
+        if isinstance(self.space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary)):
             first: np.ndarray = self.rows(obs, 1)[0]
             return first
-        return np.array(gymnasium.spaces.flatten(self.space, obs), np.float32)
+        try:
+            if wrong := _outside(self.space, obs):
+                raise self._foreign(obs, wrong)
+            return np.array(gymnasium.spaces.flatten(self.space, obs), np.float32)
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            raise self._foreign(obs, f"{type(error).__name__}: {error}") from None
+
+    def _foreign(self, obs: Any, why: str) -> ValueError:
+        return ValueError(
+            f"The environment gave the observation {obs!r:.100}, which is not of its observation_space, {self.space} "
+            f"({why}). Correct one of them."
+        )
+
+
+def _outside(space: gymnasium.Space[Any], obs: Any) -> str | None:
+    """Says which discrete number of an observation is outside of its space, or which part has another size."""
+    kinds = gymnasium.spaces
+    if isinstance(space, kinds.Dict):
+        parts = [(inner, obs[key]) for key, inner in space.spaces.items()]
+    elif isinstance(space, kinds.Tuple):
+        parts = list(zip(space.spaces, obs, strict=True))
+    elif isinstance(space, (kinds.Discrete, kinds.MultiDiscrete)):
+        number = np.asarray(obs) - space.start
+        sizes = space.n if isinstance(space, kinds.Discrete) else space.nvec
+        if number.shape == np.shape(sizes) and bool(((number >= 0) & (number < sizes)).all()):
+            return None
+        return f"{obs!r:.100} is not of {space}"
+    else:
+        size = gymnasium.spaces.flatdim(space)
+        return None if np.size(obs) == size else f"{np.size(obs)} numbers, expected {size}"
+    return next((wrong for part in parts if (wrong := _outside(*part))), None)
 
 
 def _is_fixed(space: gymnasium.Space[Any]) -> bool:
@@ -128,8 +170,37 @@ def host_env(env: AnyEnv) -> HostEnv:
     Raises:
       ValueError: its spaces or its autoreset mode are not supported; the message says what to do.
     """
-    checks.kind("env", env, isinstance(env, KINDS), 'an environment, such as gymnasium.make("CartPole-v1")')
+    kinds = 'an environment, such as gymnasium.make("CartPole-v1") or urbe.gym.SimulatorEnv(simulator)'
+    checks.kind("env", env, isinstance(env, KINDS), kinds)
     return _Vector(env) if isinstance(env, VectorEnv) else _Single(env)
+
+
+def step_env(env: Env, action: int) -> tuple[Any, float, bool, bool]:
+    """Steps an environment; returns observation, reward, terminated and truncated.
+
+    Environments and their copies receive actions of the same type, since NumPy rounds by the types of numbers.
+
+    Raises:
+      ValueError: the result is not what Gymnasium defines, for example that of an environment for Gym.
+    """
+    names = ("observation", "reward", "terminated", "truncated", "info")
+    obs, reward, terminated, truncated, _ = _unpacked(env, "step", env.step(np.int64(action)), names)
+    try:
+        return obs, float(reward), bool(terminated), bool(truncated)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"step() of {env} returned the reward {reward!r:.100}, terminated {terminated!r:.100} and truncated "
+            f"{truncated!r:.100}, expected a number and two booleans."
+        ) from None
+
+
+def _unpacked(env: Env, method: str, result: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+    if not isinstance(result, tuple) or len(result) != len(names):
+        found = f"a tuple of {len(result)}" if isinstance(result, tuple) else type(result).__name__
+        raise ValueError(
+            f"{method}() of {env} returned {found}, expected the tuple ({', '.join(names)}), as Gymnasium defines it."
+        )
+    return result
 
 
 class _Single:
@@ -143,20 +214,18 @@ class _Single:
         self.n_actions, self.start = _actions(env.action_space, env)
 
     def reset(self, seeds: list[int]) -> Float[np.ndarray, "1 D"]:
-        row = self.observations.row(self._one.reset(seed=seeds[0])[0])
-        if len(row) != self.observations.size:
-            raise ValueError(
-                f"{self._one} gave an observation of {len(row)} numbers, but its observation_space, "
-                f"{self.observations.space}, has {self.observations.size}. Correct one of them."
-            )
-        return row[None]
+        return self._first(self._one.reset(seed=seeds[0]))[None]
+
+    def _first(self, result: Any) -> Float[np.ndarray, " D"]:
+        obs, _ = _unpacked(self._one, "reset", result, ("observation", "info"))
+        return self.observations.row(obs)
 
     def step(self, actions: list[int], waiting: list[bool]) -> list[Happened | Began]:
-        obs, reward, terminated, truncated, _ = self._one.step(np.int64(actions[0] + self.start))
+        obs, reward, terminated, truncated = step_env(self._one, actions[0] + self.start)
         reached = first = self.observations.row(obs)
         if terminated or truncated:
-            first = self.observations.row(self._one.reset()[0])
-        return [Happened(float(reward), bool(terminated), bool(truncated), reached, first)]
+            first = self._first(self._one.reset())
+        return [Happened(reward, terminated, truncated, reached, first)]
 
     def behind(self) -> list[Env] | None:
         return [self._one]

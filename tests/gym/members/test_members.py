@@ -326,7 +326,7 @@ def test_an_adapter_may_be_given_as_a_class_and_members_are_shown():
 def test_observations_that_do_not_fit_their_space_are_named():
     env = gymnasium.make("CartPole-v1", disable_env_checker=True)
     env.observation_space = gymnasium.spaces.Box(0, 255, (8, 8, 3), np.uint8)
-    with pytest.raises(ValueError, match=r"gave an observation of 4 numbers, but its observation_space, .* has 192"):
+    with pytest.raises(ValueError, match=r"not of its observation_space, .* \(4 numbers, expected 192\)"):
         robust_dqn(env, EnvMembers.grid(env, length=(0.25,)), seed=0)
     with pytest.raises(ValueError, match=r'does not take one seed for each .* vectorization_mode="sync"'):
         dqn(gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point"), seed=0)

@@ -7,7 +7,8 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def jit_once(function: Callable[P, R]) -> Callable[P, R]:

@@ -15,7 +15,7 @@ from urbe import checks
 from urbe.gym.adapters import Adapter, adapter_of, keeps_state, no_members
 from urbe.gym.kinds import AnyEnv, Env, innermost
 from urbe.gym.members.base import MemberOutcomes
-from urbe.gym.rows import Observations, host_env
+from urbe.gym.rows import Observations, host_env, step_env
 from urbe.simulators.distributions import Distribution
 from urbe.simulators.uncertainty import drawn_points
 
@@ -188,10 +188,9 @@ class EnvMembers:
         reached = np.empty((count, 1, len(obs)), np.float32)
         reward, terminated = np.empty((count, 1), np.float32), np.empty((count, 1), bool)
         here, seen_as = self.where(env), Observations(self.copies[0].observation_space)
-        taken = np.int64(action)  # as the environment receives it: NumPy rounds by the types of numbers
         for k, copy in enumerate(self.copies):
             self.bring(copy, here)
-            seen, reward[k, 0], terminated[k, 0], _, _ = copy.step(taken)
+            seen, reward[k, 0], terminated[k, 0], _ = step_env(copy, action)
             reached[k, 0] = seen_as.row(seen)
         return MemberOutcomes(np.ones((count, 1), np.float32), reached, reward, terminated)
 

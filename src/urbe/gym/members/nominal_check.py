@@ -25,7 +25,7 @@ from urbe.gym.kinds import Env, innermost
 from urbe.gym.members.base import Members
 from urbe.gym.members.copies import EnvMembers
 from urbe.gym.members.differences import differing_attributes, first_difference
-from urbe.gym.rows import Happened, host_env
+from urbe.gym.rows import Happened, host_env, step_env
 
 STEPS = 128
 """Number of steps that are compared before training starts."""
@@ -198,15 +198,15 @@ class _Alongside:
         return step
 
     def _step(self, action: int) -> _Step:
-        obs, reward, terminated, _, _ = self._copy.step(np.int64(action))
-        return _Step(self._host.observations.row(obs), float(reward), bool(terminated))
+        obs, reward, terminated, _ = step_env(self._copy, action)
+        return _Step(self._host.observations.row(obs), reward, terminated)
 
     def _send_away(self) -> None:
         """Moves the copy elsewhere, with other random numbers, so that variables omitted by the adapter differ."""
         self._copy.reset(seed=int(self._rng.integers(2**31)))
         for _ in range(int(self._rng.integers(1, _AWAY + 1))):
-            action = np.int64(self._rng.integers(self._host.n_actions)) + self._host.start
-            _, _, terminated, truncated, _ = self._copy.step(action)
+            action = int(self._rng.integers(self._host.n_actions)) + self._host.start
+            _, _, terminated, truncated = step_env(self._copy, action)
             if terminated or truncated:
                 return
 
