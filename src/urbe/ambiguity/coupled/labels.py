@@ -197,12 +197,12 @@ def _widened(mdp: MDP, labels: list[IntArray], initial_label: int) -> MDP:
     if mdp.initial is not None:
         initial = np.zeros(k * mdp.n_states)
         initial[initial_label * mdp.n_states :][: mdp.n_states] = mdp.initial
-    labels = mdp.labels
-    if labels.states is not None:
-        texts = labels.state_texts(range(mdp.n_states))
-        labels = replace(labels, states=tuple(f"{text}, label {i}" for i in range(k) for text in texts))
+    names = mdp.labels
+    if names.states is not None:
+        texts = names.state_texts(range(mdp.n_states))
+        names = replace(names, states=tuple(f"{text}, label {i}" for i in range(k) for text in texts))
     row_start = _shifted(mdp.row_start, mdp.n_rows, k)
-    return MDP(row_start, np.tile(mdp.action, k), wide, mdp.discount, initial, labels=labels)
+    return MDP(row_start, np.tile(mdp.action, k), wide, mdp.discount, initial, labels=names)
 
 
 def _shifted(start: IntArray, size: int, copies: int) -> IntArray:

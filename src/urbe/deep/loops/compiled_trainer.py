@@ -105,10 +105,8 @@ class CompiledTrainer:
     def collect(self) -> TrainingRecord:
         """The record since the last call."""
         meters, episodes = jax.device_get((self._run.meters, self._run.episodes))
-        with double():
-            self._run = self._run._replace(
-                meters=restarted(meters), episodes=self._run.episodes._replace(ended=np.int32(0))
-            )
+        none: Any = np.int32(0)
+        self._run = self._run._replace(meters=restarted(meters), episodes=self._run.episodes._replace(ended=none))
         return TrainingRecord(means(meters), _finished(episodes), decided_by_member(meters))
 
     def state(self) -> Any:

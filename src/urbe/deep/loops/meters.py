@@ -33,7 +33,8 @@ def init_meters(members: int = 1) -> Meters:
 
 def restarted(meters: Meters) -> Meters:
     """The same arrays with zeros, from NumPy: operations of JAX outside of a program are each compiled."""
-    return jax.tree.map(np.zeros_like, meters)
+    zeros: Meters = jax.tree.map(np.zeros_like, meters)
+    return zeros
 
 
 def add(meters: Meters, progress: Progress) -> Meters:
