@@ -328,9 +328,10 @@ def _was_stopped(folder: str) -> bool:
 
 
 def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
+    from urbe.deep.training.history import pending
     from urbe.deep.training.who_decides import deciding
 
-    returns = agent.history.episodes["return"]
+    returns = np.concatenate([agent.history.episodes["return"], pending(agent.trainer).episodes["return"]])
     summary = f"{agent.step} steps, {len(returns)} episodes"
     if len(returns):
         last = returns[-LAST_EPISODES:]

@@ -31,7 +31,7 @@ class Counter:
     def advance(self, steps):
         self.step += steps
 
-    def collect(self):
+    def collect(self, restart=True):  # noqa: ARG002
         none = np.zeros(0)
         means = dict.fromkeys((*PER_STEP, *PER_UPDATE), 0.0)
         return TrainingRecord(means, {"step": none, "return": none, "length": none})

@@ -28,11 +28,12 @@ class Clock:
         self.calls.append(steps)
         self.step += steps
 
-    def collect(self):
+    def collect(self, restart=True):
         ended = np.arange(self._since + 1, self.step + 1)
         ended = ended[ended % 3 == 0]
         means = {name: float(self.step) for name in (*PER_STEP, *PER_UPDATE)}
-        self._since = self.step
+        if restart:
+            self._since = self.step
         return TrainingRecord(means, {"step": ended, "return": ended.astype(float), "length": np.full(len(ended), 3)})
 
 

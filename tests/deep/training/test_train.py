@@ -117,6 +117,17 @@ def test_a_run_can_be_extended(whole, fresh, tmp_path, stops):
     assert left(tmp_path / "run") == whole
 
 
+def test_the_log_ends_where_the_run_ends(fresh, tmp_path):
+    train(fresh, tmp_path / "run", 130)
+    log, episodes, members = (read_rows(tmp_path / "run" / f"{name}.csv") for name in ("log", "episodes", "members"))
+    assert log["step"].tolist() == members["step"].tolist() == [50, 100, 130]
+    assert episodes["step"].max() > 100
+    assert log["episodes"][-1] == len(episodes["step"])
+    short = train(pole(), tmp_path / "short", 30)
+    assert read_rows(tmp_path / "short" / "log.csv")["step"].tolist() == [30]
+    assert len(read_rows(tmp_path / "short" / "episodes.csv")["step"]) == short.trainer.learner.episodes > 0
+
+
 def test_a_finished_run_is_returned_at_once(whole, fresh, tmp_path, start):
     train(fresh, tmp_path / "run", STEPS)
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*.json")}

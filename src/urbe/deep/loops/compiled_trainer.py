@@ -102,11 +102,13 @@ class CompiledTrainer:
             )
         self.uncertain = uncertain
 
-    def collect(self) -> TrainingRecord:
-        """The record since the last call."""
+    def collect(self, restart: bool = True) -> TrainingRecord:
+        """The record since the last restart; the next one begins here if `restart`."""
         meters, episodes = jax.device_get((self._run.meters, self._run.episodes))
-        none: Any = np.int32(0)
-        self._run = self._run._replace(meters=restarted(meters), episodes=self._run.episodes._replace(ended=none))
+        if restart:
+            none: Any = np.int32(0)
+            empty = self._run.episodes._replace(ended=none)
+            self._run = self._run._replace(meters=restarted(meters), episodes=empty)
         return TrainingRecord(means(meters), _finished(episodes), decided_by_member(meters))
 
     def state(self) -> Any:

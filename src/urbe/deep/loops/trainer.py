@@ -48,8 +48,8 @@ class Trainer(Protocol):
     def advance(self, steps: int) -> None:
         """Acts and learns for this number of steps; raises `NotFinite` if a number is not finite."""
 
-    def collect(self) -> TrainingRecord:
-        """The record since the last call."""
+    def collect(self, restart: bool = True) -> TrainingRecord:
+        """The record since the last restart; the next one begins here if `restart`."""
 
     def state(self) -> Any:
         """Everything needed to resume bit for bit, as nested containers of NumPy arrays."""
@@ -122,7 +122,7 @@ class FrozenTrainer:
                 "training, load it with env=..., made as for training."
             )
 
-    def collect(self) -> TrainingRecord:
+    def collect(self, restart: bool = True) -> TrainingRecord:
         """Returns an empty record."""
         return TrainingRecord({}, {})
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from urbe.deep.loops.meters import PER_STEP, PER_UPDATE
-from urbe.deep.loops.trainer import Trainer
+from urbe.deep.loops.trainer import Trainer, TrainingRecord
 from urbe.runs.errors import CheckpointError
 
 LOG = ("step", "updates", "episodes", "mean_return", "mean_length", *PER_UPDATE, *PER_STEP)
@@ -24,6 +24,25 @@ _MEASURED, MEMBERS = "measured", "members"
 _OWN = ("log", "episodes", MEMBERS)  # tables that do not belong to callbacks
 
 Columns = dict[str, list[float]]
+
+
+class LogRows(NamedTuple):
+    """The rows of one record.
+
+    Attributes:
+      row: of the log.
+      episodes: columns `EPISODES`.
+      members: the row of the deciding members; None for a single member.
+    """
+
+    row: dict[str, float]
+    episodes: dict[str, np.ndarray]
+    members: dict[str, float] | None
+
+
+def pending(trainer: Trainer) -> LogRows:
+    """The rows since the last row of the log, which will be part of the next one."""
+    return _log_rows(trainer, trainer.collect(restart=False))
 
 
 class History:
@@ -74,34 +93,16 @@ class History:
         if count > 1 and not self._members:
             self._members = {name: [] for name in ("step", "targets", *(f"member_{k}" for k in range(count)))}
 
-    def add(self, trainer: Trainer) -> tuple[dict[str, float], dict[str, np.ndarray], dict[str, float] | None]:
-        """Adds a row of the trainer's record; returns that row, its episodes and the row of the members."""
-        record, learner = trainer.collect(), trainer.learner
-        ended = record.episodes
-        any_ended = len(ended["step"]) > 0
-        row: dict[str, float] = {
-            "step": trainer.step,
-            "updates": int(learner.updates),
-            "episodes": int(learner.episodes),
-            "mean_return": float(ended["return"].mean()) if any_ended else float("nan"),
-            "mean_length": float(ended["length"].mean()) if any_ended else float("nan"),
-            **record.means,
-        }
+    def add(self, trainer: Trainer) -> LogRows:
+        """Adds the rows of the trainer's record, which begins anew, and returns them."""
+        rows = _log_rows(trainer, trainer.collect())
         for name in LOG:
-            self._log[name].append(row[name])
+            self._log[name].append(rows.row[name])
         for name in EPISODES:
-            self._episodes[name].extend(ended[name].tolist())
-        return row, ended, self._add_members(trainer.step, record.decided)
-
-    def _add_members(self, step: int, decided: np.ndarray | None) -> dict[str, float] | None:
-        if decided is None:
-            return None
-        targets = float(decided.sum())
-        shares = decided / targets if targets else np.full(len(decided), np.nan)
-        row = {"step": step, "targets": targets} | {f"member_{k}": float(share) for k, share in enumerate(shares)}
-        for name, value in row.items():
+            self._episodes[name].extend(rows.episodes[name].tolist())
+        for name, value in (rows.members or {}).items():
             self._members[name].append(value)
-        return row
+        return rows
 
     def begin(self, name: str, columns: Sequence[str]) -> None:
         """Makes the table of a callback, if it does not exist yet.
@@ -167,6 +168,25 @@ class History:
             if len({len(column) for column in columns.values()}) != 1:
                 raise CheckpointError(source, f"has columns of different lengths in history/{table}.")
         return history
+
+
+def _log_rows(trainer: Trainer, record: TrainingRecord) -> LogRows:
+    ended, learner = record.episodes, trainer.learner
+    any_ended = len(ended["step"]) > 0
+    row: dict[str, float] = {
+        "step": trainer.step,
+        "updates": int(learner.updates),
+        "episodes": int(learner.episodes),
+        "mean_return": float(ended["return"].mean()) if any_ended else float("nan"),
+        "mean_length": float(ended["length"].mean()) if any_ended else float("nan"),
+        **record.means,
+    }
+    if record.decided is None:
+        return LogRows(row, ended, None)
+    targets = float(record.decided.sum())
+    shares = record.decided / targets if targets else np.full(len(record.decided), np.nan)
+    members = {f"member_{k}": float(share) for k, share in enumerate(shares)}
+    return LogRows(row, ended, {"step": trainer.step, "targets": targets} | members)
 
 
 def _arrays(columns: Columns) -> dict[str, np.ndarray]:

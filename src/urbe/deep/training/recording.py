@@ -5,12 +5,11 @@ All records of such a step are complete before it is yielded, so that an agent s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from urbe.deep.training.callbacks import Callback, Decision, Row
+from urbe.deep.training.history import LogRows
 
 if TYPE_CHECKING:
     from urbe.deep.agent import DQNAgent
@@ -20,17 +19,13 @@ class Recorded(NamedTuple):
     """The records of a step.
 
     Attributes:
-      row: the row of the log; None if none is due.
-      episodes: episodes that ended since the previous row; None if no row is due.
-      members: the deciding members since the previous row; None if no row is due, or for a single member.
+      logged: the rows of the log, its episodes and its members since the previous ones; None if none are due.
       measured: a row of each callback that was due, by its name.
       best: the callbacks for which this agent is the best so far.
       stop: why learning stops here; None if it continues.
     """
 
-    row: Row | None
-    episodes: Mapping[str, np.ndarray] | None
-    members: Row | None
+    logged: LogRows | None
     measured: dict[str, Row]
     best: tuple[Callback, ...]
     stop: str | None
@@ -41,7 +36,7 @@ class Recorded(NamedTuple):
             {"step": row["step"], **{f"{name}/{key}": value for key, value in row.items() if key != "step"}}
             for name, row in self.measured.items()
         ]
-        return ([] if self.row is None else [self.row]) + named
+        return [*([] if self.logged is None else [self.logged.row]), *named]
 
 
 def learn_and_record(agent: DQNAgent, end: int, measuring: Sequence[Callback]) -> Iterator[Recorded]:
@@ -56,7 +51,7 @@ def learn_and_record(agent: DQNAgent, end: int, measuring: Sequence[Callback]) -
         logged = _next(agent.step, agent.log_every)
         due = [_next(agent.step, each.every) for each in measuring]
         agent.trainer.advance(min(logged, end, *due) - agent.step)
-        row, episodes, members = agent.history.add(agent.trainer) if agent.step >= logged else (None, None, None)
+        rows = agent.history.add(agent.trainer) if agent.step >= logged else None
         measured: dict[str, Row] = {}
         verdicts: list[tuple[Callback, Decision]] = []
         for each, at in zip(measuring, due, strict=True):
@@ -67,8 +62,8 @@ def learn_and_record(agent: DQNAgent, end: int, measuring: Sequence[Callback]) -
             each for each, verdict in verdicts if verdict.best == len(agent.history.measured[each.name]["step"]) - 1
         )
         stop = next((verdict.stop for _, verdict in verdicts if verdict.stop is not None), None)
-        if row is not None or measured:
-            yield Recorded(row, episodes, members, measured, best, stop)
+        if rows is not None or measured:
+            yield Recorded(rows, measured, best, stop)
         if stop is not None:
             return
 

@@ -52,13 +52,13 @@ class Events:
 
     def write(self, recorded: Recorded) -> None:
         """Adds the records of a step: a row of the log, its episodes, and measurements of callbacks."""
-        columns = {name: column.tolist() for name, column in (recorded.episodes or {"step": np.zeros(0)}).items()}
-        for i, step in enumerate(columns.pop("step")):
-            self._scalars(step, {f"episode/{name}": column[i] for name, column in columns.items()})
-        if recorded.row is not None:
-            self._row("train", recorded.row)
-        if recorded.members is not None:
-            self._row("members", recorded.members)
+        if recorded.logged is not None:
+            columns = {name: column.tolist() for name, column in recorded.logged.episodes.items()}
+            for i, step in enumerate(columns.pop("step")):
+                self._scalars(step, {f"episode/{name}": column[i] for name, column in columns.items()})
+            self._row("train", recorded.logged.row)
+            if recorded.logged.members is not None:
+                self._row("members", recorded.logged.members)
         for name, row in recorded.measured.items():
             self._row(name, row)
 

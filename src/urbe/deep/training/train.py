@@ -1,6 +1,6 @@
 """Train in a folder: a run that is killed at any moment and resumed ends with the same bytes as an uninterrupted one.
 
-    log.csv           a row per `log_every` steps, columns `urbe.deep.training.history.LOG`
+    log.csv           a row per `log_every` steps and one at the end, columns `urbe.deep.training.history.LOG`
     episodes.csv      a row per episode, columns `urbe.deep.training.history.EPISODES`
     members.csv       a row per row of the log, the share of targets that each member decided; only if there are several
     evaluation.csv    a row per measurement of a callback, in a file of its name
@@ -26,6 +26,7 @@ from urbe.deep.saving.upgrade import as_begun, renamed
 from urbe.deep.training.best import keep_best, settle_best
 from urbe.deep.training.callbacks import AnyCallback, watchers
 from urbe.deep.training.endless import warn_of_endless
+from urbe.deep.training.history import LogRows, pending
 from urbe.deep.training.progress import learning
 from urbe.deep.training.recording import Recorded, learn_and_record
 from urbe.deep.training.tensorboard import Events
@@ -142,6 +143,8 @@ def train(
                         save(events)  # before the copy, so that a run resumed here makes the copy again
                         keep_best(agent, run.path, best)
                 save(events)
+        if agent.step % agent.log_every:  # behind the checkpoint's part of the logs: a longer run replaces these rows
+            _write_rows(pending(agent.trainer), logs)
         done = {"step": agent.step} | ({} if agent.stopped is None else {"stopped": agent.stopped})
         if run.finished() != done:
             run.finish(done)
@@ -151,13 +154,17 @@ def train(
 
 
 def _write(recorded: Recorded, logs: dict[str, RowLog]) -> None:
-    if recorded.row is not None and recorded.episodes is not None:
-        logs["log.csv"].append(recorded.row)
-        logs["episodes.csv"].extend(recorded.episodes)
-    if recorded.members is not None:
-        logs["members.csv"].append(recorded.members)
+    if recorded.logged is not None:
+        _write_rows(recorded.logged, logs)
     for name, row in recorded.measured.items():
         logs[f"{name}.csv"].append(row)
+
+
+def _write_rows(rows: LogRows, logs: dict[str, RowLog]) -> None:
+    logs["log.csv"].append(rows.row)
+    logs["episodes.csv"].extend(rows.episodes)
+    if rows.members is not None:
+        logs["members.csv"].append(rows.members)
 
 
 def _events(agent: DQNAgent, folder: Path, wanted: bool) -> AbstractContextManager[Events | None]:

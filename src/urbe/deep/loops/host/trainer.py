@@ -254,16 +254,18 @@ class HostTrainer:
         self._ready, self._waiting = [False] * n, [False] * n
         self._episode_return, self._length = [0.0] * n, [0] * n
 
-    def collect(self) -> TrainingRecord:
-        """The record since the last call."""
+    def collect(self, restart: bool = True) -> TrainingRecord:
+        """The record since the last restart; the next one begins here if `restart`."""
         carry, ended = self._carry(), self._ended
         with double():
             meters = jax.device_get(carry.meters)
-            self._leaves = self._tree.flatten(carry._replace(meters=restarted(meters)))
+            if restart:
+                self._leaves = self._tree.flatten(carry._replace(meters=restarted(meters)))
         n = int(ended.found[0])
-        ended.found[0] = 0
         columns = {"step": ended.step, "return": ended.episode_return, "length": ended.length}
         finished = {name: column[:n].copy() for name, column in columns.items()}
+        if restart:
+            ended.found[0] = 0
         return TrainingRecord(means(meters), finished, decided_by_member(meters))
 
     def state(self) -> Any:
