@@ -19,6 +19,7 @@ from urbe.ambiguity.evidence import (
     RowEvidence,
     attained,
     expectation,
+    largest_value,
     on_both_sides,
     unproven,
 )
@@ -75,8 +76,12 @@ class OptionNature:
 
     @property
     def accuracy(self) -> float:
-        longest = max((int(np.diff(np.append(p.first, len(p.pick))).max(initial=1)) for p in self.parts), default=1)
-        return max((p.nature.accuracy for p in self.parts), default=0.0) + (2 * longest + 8) * ROUNDING
+        return max((p.nature.accuracy for p in self.parts), default=0.0) + (2 * self._most_actions + 8) * ROUNDING
+
+    @property
+    def _most_actions(self) -> int:
+        """The largest number of actions that a row mixes."""
+        return max((int(np.diff(np.append(p.first, len(p.pick))).max(initial=1)) for p in self.parts), default=1)
 
     @property
     def singleton(self) -> bool:
@@ -196,14 +201,15 @@ class OptionNature:
         return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)
 
     def _mix(self, bounds: Sequence[RowBound], side: float) -> RowBound:
-        """The parts' bounds, mixed, and widened by the rounding of the values that they are asked for."""
+        """The parts' bounds, mixed, and widened by the rounding of the sum and of the values they are asked for."""
+        eps = (self._most_actions + 8) * float(np.finfo(np.longdouble).eps)
 
         def bound(v: FloatArray) -> Extended:
-            slack = side * 8.0 * ROUNDING * self.discount * float(np.abs(v).max(initial=0.0))
+            asked = 8.0 * ROUNDING * self.discount * float(np.abs(v).max(initial=0.0))
             out = np.empty(self.rows.n_rows, dtype=np.longdouble)
             for p, part in zip(self.parts, bounds, strict=True):
                 out[p.at] = _mixed(p, part(self._ahead(p, v)))
-            return out + self.rows.reward + slack
+            return out + self.rows.reward + side * (asked + eps * largest_value(self.rows, self.discount, v))
 
         return bound
 
