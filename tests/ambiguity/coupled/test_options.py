@@ -1,6 +1,7 @@
 """Options: plain loops with linear programs, semi-Markov equations, reductions, certificates, refusals."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import urbe
 from oracles.worst_case import LP_TOLERANCE, l1
 from urbe import BackwardInduction, KLBall, L1Ball, Optimistic, Option, ValueIteration, one_step, with_options
+from urbe.ambiguity.operator import PolicyRows
 
 
 def random_model(seed, *, n=3, actions=2, discount=0.9, terminal=()):
@@ -155,6 +157,23 @@ def test_certificates_measure_kernels_in_units_of_the_set_without_discounting(ba
     model = with_options(random_model(1, discount=discount), random_options(1), ball)
     for a_set in (model.set, Optimistic(model.set)):
         assert urbe.certify(urbe.solve(model.mdp, a_set)).holds
+
+
+def test_bounds_on_a_step_account_for_rounding_of_the_reward():
+    """At a discount of 2^-63 the last digits of a step are beyond extended precision."""
+    mdp = urbe.MDP.from_dense([[[1.0]]], [[1.0 / 3.0]], discount=2.0**-63)
+    model = with_options(mdp, [Option([0], 1.0)], urbe.Exact())
+    evidence = model.set.operator(model.mdp).evidence(model.mdp.rows, optimal=True)
+    for v in (np.array([1.0 / 3.0, 0.0]), np.array([-1.0 / 3.0, 0.0])):
+        exact = Fraction(1.0 / 3.0) + Fraction(2.0**-63) * Fraction(float(v[0]))
+        below, above = evidence.below(v, PolicyRows(np.array([0]))), evidence.above(v, PolicyRows(np.array([0])))
+        assert fraction(below[0]) <= exact <= fraction(above[0])
+
+
+def fraction(x):
+    """A number of extended precision, exactly."""
+    leading = float(x)
+    return Fraction(leading) + Fraction(float(x - np.longdouble(leading)))
 
 
 def test_operators_are_monotone_and_shift_with_constants():

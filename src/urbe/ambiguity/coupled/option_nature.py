@@ -21,6 +21,7 @@ from urbe.ambiguity.evidence import (
     expectation,
     from_above,
     from_below,
+    largest_value,
     unproven,
 )
 from urbe.ambiguity.moments import RowMoments
@@ -76,8 +77,12 @@ class OptionNature:
 
     @property
     def accuracy(self) -> float:
-        longest = max((int(np.diff(np.append(p.first, len(p.pick))).max(initial=1)) for p in self.parts), default=1)
-        return max((p.nature.accuracy for p in self.parts), default=0.0) + (2 * longest + 8) * ROUNDING
+        return max((p.nature.accuracy for p in self.parts), default=0.0) + (2 * self._most_actions + 8) * ROUNDING
+
+    @property
+    def _most_actions(self) -> int:
+        """The largest number of actions that a row mixes."""
+        return max((int(np.diff(np.append(p.first, len(p.pick))).max(initial=1)) for p in self.parts), default=1)
 
     @property
     def singleton(self) -> bool:
@@ -195,14 +200,15 @@ class OptionNature:
         return RowEvidence(unproven(n_rows, 1.0) if outside.any() else above, below, excess, outside)
 
     def _bound(self, bounds: list[RowBound], side: float) -> RowBound:
-        """The parts' bounds, mixed, and widened by the rounding of the values that they are asked for."""
+        """The parts' bounds, mixed, and widened by the rounding of the sum and of the values they are asked for."""
+        eps = (self._most_actions + 8) * float(np.finfo(np.longdouble).eps)
 
         def mixed(v: FloatArray) -> Extended:
-            slack = side * 8.0 * ROUNDING * self.discount * float(np.abs(v).max(initial=0.0))
+            asked = 8.0 * ROUNDING * self.discount * float(np.abs(v).max(initial=0.0))
             out = np.empty(self.rows.n_rows, dtype=np.longdouble)
             for p, bound in zip(self.parts, bounds, strict=True):
                 out[p.at] = _mixed(p, bound(self._ahead(p, v)))
-            return out + self.rows.reward + slack
+            return out + self.rows.reward + side * (asked + eps * largest_value(self.rows, self.discount, v))
 
         return mixed
 
