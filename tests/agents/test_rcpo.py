@@ -94,7 +94,7 @@ def test_a_limit_that_does_not_bind_has_no_price():
     assert (agent.policy[:, 3] > 0.9).all()  # the best action of the unconstrained model, where it pays most
 
 
-def test_states_are_taken_up():
+def test_resumes_from_a_saved_state():
     one, two = (start(RCPO(COST, 0.5), TWO) for _ in range(2))
     feed(one, TWO, np.random.default_rng(0), 3)
     one.end_episode()

@@ -49,7 +49,7 @@ def site(tmp_path_factory):
 
 
 class Visit:
-    """A page that was opened, with what it said and asked for.
+    """An open page, with its console messages and requests.
 
     Attributes:
       page: Playwright's.

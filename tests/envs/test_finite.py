@@ -21,7 +21,7 @@ def start(env, n=1, seed=0):
 
 
 def chi_square(found, p):
-    """The p-value of counts, and that what is impossible never happened."""
+    """The p-value of counts; asserts that impossible outcomes did not occur."""
     p = np.asarray(p)
     assert not found[p == 0.0].any()
     return stats.chisquare(found[p > 0.0], p[p > 0.0] * found.sum()).pvalue
@@ -43,7 +43,7 @@ def test_successors_come_with_their_probabilities(p):
 
 
 def test_first_states_come_with_their_probabilities():
-    """The same for beginnings."""
+    """As above, for initial states."""
     initial = (0.2, 0.0, 0.8, 0.0)
     env = start(FiniteEnv.of(model((0.0, 0.0, 0.0, 1.0), initial=initial)), 20)
     found = np.bincount(np.concatenate([env.begin(0) for _ in range(1000)]), minlength=4)
@@ -103,7 +103,7 @@ def test_rewards_of_successors_in_a_union_are_the_first_phase_s():
     assert union.rows.reward[:3].tolist() == [0.0, 1.0, 31.0]
 
 
-def test_a_replicate_meets_the_same_world_whoever_is_beside_it():
+def test_a_replicate_does_not_depend_on_the_others():
     env = FiniteEnv.of(model((0.1, 0.2, 0.3, 0.4)))
     together, alone, other = start(env, 4), env.start(streams(0, "environment", np.array([2]))), start(env, 4, seed=1)
     differed = False

@@ -94,7 +94,7 @@ def test_settings_reach_the_agent():
         ("safe_policies", {"seeds": 3}, "safe_policies has no agents or seeds to choose"),
     ],
 )
-def test_what_is_not_known_is_refused_with_what_is(chapter, choice, message):
+def test_unknown_choices_are_refused_with_the_valid_ones(chapter, choice, message):
     with pytest.raises(ValueError, match=message):
         chosen(chapter, **choice)
 

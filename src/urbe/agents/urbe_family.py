@@ -168,7 +168,7 @@ class CertaintyEquivalent:
 
 
 def _radius_with(set_: AmbiguitySet | None) -> float:
-    """The radius of agents that have none of their own: no ball, or whatever goes with a set."""
+    """The default radius: zero, or None if a set is given."""
     if set_ is None:
         return 0.0
     check_set("set", set_)

@@ -41,7 +41,7 @@ NEAR = 1e-5
 that is wrong by d is wrong by d / (eta - mean) in the slope of the dual, and by the square of that in the value."""
 
 HUGE = 1e150
-"""Only above this radius do probabilities and variances matter whose products would underflow."""
+"""Above this radius, products of relevant probabilities and variances may underflow."""
 
 UP, DOWN = 2.0**200, 2.0**-200
 """For such radii probabilities are multiplied by UP before they are summed, in the given order."""

@@ -88,7 +88,7 @@ class HoeffdingSets:
 
     def promise(self, confidence: float) -> str:
         return (
-            f"Whatever the true model, in a share {confidence:g} or more of the data sets it could give, the policy is "
+            f"For any true model, at least a share {confidence:g} of its possible data sets give a policy that is "
             "worth at least this in every state at once."
         )
 

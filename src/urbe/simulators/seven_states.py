@@ -84,7 +84,7 @@ class SevenStates:
 
     @property
     def n_actions(self) -> int:
-        """Those of state 0."""
+        """The number of actions in state 0; in other states all do the same."""
         return 4
 
     def nominal(self) -> SevenStatesParams:
@@ -110,7 +110,7 @@ class SevenStates:
         return jnp.zeros(7, jnp.result_type(*params, jnp.float32)).at[0].set(1)
 
     def start(self, key: Key, params: SevenStatesParams) -> Int[Array, ""]:
-        """In state 0."""
+        """Starts in state 0."""
         return jnp.asarray(0, jnp.int32)
 
     def outcomes(self, state: Int[Array, ""], action: Int[Array, ""], params: SevenStatesParams) -> Outcomes:

@@ -89,7 +89,7 @@ def _answer(reference: Any, job: Job, losses: Losses) -> Event:
 
 
 def _task(job: Job) -> str | None:
-    """In a process of the cluster: None, or what went wrong."""
+    """Runs on a worker of the cluster; returns an error message, or None."""
     try:
         perform(job)
     except Exception:

@@ -96,7 +96,7 @@ class ExactUBE:
 
 
 Walk = Callable[[LocalStep], list[tuple[FloatArray, Rows]]]
-"""From a step to the values of each draw's successors, and nature's answer to them."""
+"""Maps a step to the successor values of each draw and to nature's answer to them."""
 
 
 def _walk(problem: Problem, models: list[MDP]) -> Walk:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 D = Decimal
 
 GUARD = 16
-"""Places beyond those asked for, which rounding may spoil."""
+"""Guard digits."""
 
 _wanted = [60]
 
@@ -58,7 +58,7 @@ def precise(extra: int = 0) -> Iterator[None]:
 
 @contextmanager
 def digits_right(count: int) -> Iterator[None]:
-    """How many decimal places of an answer are to be right, relative to the largest value of its row; 60 otherwise."""
+    """Requires `count` correct decimal places, relative to the largest value of a row; the default is 60."""
     _wanted.append(count)
     try:
         with precise():
@@ -69,7 +69,7 @@ def digits_right(count: int) -> Iterator[None]:
 
 @contextmanager
 def few_digits() -> Iterator[None]:
-    """As `digits_right(FEW)`, with the extra digits of the context there is: for starting points and clear signs."""
+    """Like `digits_right(FEW)`, with the guard digits of the current context: for starting points and clear signs."""
     spared = max(_wanted[-1] - FEW, 0)
     _wanted.append(_wanted[-1] - spared)
     try:
@@ -81,7 +81,7 @@ def few_digits() -> Iterator[None]:
 
 
 def extra_digits(radius: D) -> int:
-    """Digits that cancel where a divergence of the size of `radius` is a sum of terms of order one."""
+    """The number of digits lost to cancellation when terms of order one sum to a divergence of size `radius`."""
     return 0 if radius <= NEGLIGIBLE else max(0, -radius.adjusted())
 
 
@@ -213,7 +213,7 @@ def _bracket(function, low: D, high: D, t: D) -> tuple[D, D]:
         step = -value / slope if slope > 0 else last
         if 2 * abs(step) < last:
             last = abs(step)
-            if last < close:  # at the root: cross it, farther each time, until rounding is overcome
+            if last < close:  # near the root: step past it, farther each time, until the sign changes
                 step += beyond.copy_sign(step) * max(D(1), abs(t))
                 beyond *= 16
                 last = high - low
