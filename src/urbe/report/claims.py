@@ -43,7 +43,7 @@ def judge(claim: str, tests: Sequence[Test], *, source: str = "") -> list[Verdic
 
 def _evidence(found: Judgement, test: Test) -> str:
     if not found.answers:
-        return f"Its agents were not run. {test.note}".rstrip()
+        return test.note or "Its agents were not run."
     sentences = [_sentence(answer) for answer in found.answers]
     if found.supposed not in (None, "holds"):
         word = f"is {found.supposed}" if found.supposed != "does not hold" else found.supposed
