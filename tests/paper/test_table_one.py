@@ -265,6 +265,8 @@ def test_the_definition_of_scaling_and_its_limit_are_printed(timed):
     said = [verdict for verdict in whole[1].verdicts if " scale" in verdict.claim]
     assert len(said) == 9
     assert all(scaling(10.0) in verdict.evidence for verdict in said)
+    olrm = next(verdict.evidence for verdict in said if "(OLRM)" in verdict.claim)
+    assert "10 s of processor time is 10,000, claimed to be below 10,000." in olrm
 
 
 def timings(monkeypatch, seconds, limit=10.0):

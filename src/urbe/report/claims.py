@@ -58,9 +58,10 @@ def _sentence(answer: Answer) -> str:
     size = f", {question.quantity.size}" if question.quantity.size else ""
     shown = interval_text(interval, min(decimals([interval]), MOST_DECIMALS))
     if isinstance(question.quantity, ExactNumber):
-        shown = number(interval.estimate, 4)
+        exact = interval.estimate
+        shown = f"{exact:,.0f}" if exact.is_integer() else number(exact, 4)
     usual = question.number == 0.0 and question.side == "above"
-    asked = "" if usual else f", claimed to be {question.side} {question.number:g}"
+    asked = "" if usual else f", claimed to be {question.side} {question.number:,g}"
     return f"{question.name} is {shown}{asked}{size}."
 
 

@@ -55,8 +55,8 @@ def _summary(found: Sequence[Measured]) -> list[Section]:
         "data, and each entry of the paper, tick or cross, stands between what was measured and the verdict on it. A "
         "verdict is on the paper's entry, not on the property: a cross holds if the property is absent.",
     )
-    head = ("approach", "gain", "paper", "mitigates conservativeness", "revisions", "paper", "learns online",
-            "states in time", "growth", "paper", "scales")  # fmt: skip
+    head = ("approach", "gain", "paper", "mitigates", "revisions", "paper", "learns online",
+            "states or growth", "paper", "scales")  # fmt: skip
     by_name = {each.name: each for each in found}
     lines = [line for line in PAPER if (line, COLUMNS[0]) in judged]
     table = Table(
@@ -73,10 +73,12 @@ def _line(line: Line, there: Sequence[Measured], judged: dict[tuple[Line, str], 
     paper = ["✓" if tick else "✗" for tick in line.ticks]
     said = [_concluded(judged[line, column]) for column in COLUMNS]
     gain, _, revised, states, _, growth = zip(*map(_measures, there), strict=True)
+    sized = [each.solved == LARGEST or each.rejected for each in there]
+    time = [states[i] if by_size else growth[i] for i, by_size in enumerate(sized)]
     return (
         f"{' / '.join(each.name for each in there)}, {line.authors or 'this paper'}",
         " / ".join(gain), paper[0], said[0], " / ".join(revised), paper[1], said[1],
-        " / ".join(states), " / ".join(growth), paper[2], said[2],
+        " / ".join(time), paper[2], said[2],
     )  # fmt: skip
 
 

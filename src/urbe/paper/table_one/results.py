@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -224,9 +223,9 @@ def _scales(each: Measured, ticked: bool) -> Test:
     size = f"The largest number of states, up to {LARGEST:,}, planned within {each.limit:g} s of processor time"
     note = f"A system scales if it {scaling(each.limit)}."
     if each.solved == LARGEST or each.rejected:
-        side: Literal["above", "below"] = "above" if ticked else "below"
-        rejects = "It rejects the next size. " if each.rejected else ""
-        return Test([Question(size, ExactNumber(float(each.solved)), LARGEST - 0.5, side)], note=rejects + note)
+        solved = ExactNumber(float(each.solved))
+        asked = Question(size, solved, LARGEST - 1) if ticked else Question(size, solved, LARGEST, "below")
+        return Test([asked], note=f"It rejects the next size. {note}" if each.rejected else note)
     sizes = sorted(each.seconds)[-3:]
     grows = Question(
         f"The steepest exponent of its time from {sizes[0]:,} to {sizes[-1]:,} states",
