@@ -122,7 +122,7 @@ class ScaleCell:
     @property
     def cost(self) -> float:
         """An estimate, in seconds."""
-        return 2.0 * self.limit
+        return 0.5 * self.limit
 
 
 @dataclass(frozen=True)
