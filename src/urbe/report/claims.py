@@ -43,7 +43,7 @@ def judge(claim: str, tests: Sequence[Test], *, source: str = "") -> list[Verdic
 
 def _evidence(found: Judgement, test: Test) -> str:
     if not found.answers:
-        return f"Its agents were not run. {test.note}".rstrip()
+        return test.note or "Its agents were not run."
     sentences = [_sentence(answer) for answer in found.answers]
     if found.supposed not in (None, "holds"):
         word = f"is {found.supposed}" if found.supposed != "does not hold" else found.supposed
@@ -58,9 +58,10 @@ def _sentence(answer: Answer) -> str:
     size = f", {question.quantity.size}" if question.quantity.size else ""
     shown = interval_text(interval, min(decimals([interval]), MOST_DECIMALS))
     if isinstance(question.quantity, ExactNumber):
-        shown = number(interval.estimate, 4)
+        exact = interval.estimate
+        shown = f"{exact:,.0f}" if exact.is_integer() else number(exact, 4)
     usual = question.number == 0.0 and question.side == "above"
-    asked = "" if usual else f", claimed to be {question.side} {question.number:g}"
+    asked = "" if usual else f", claimed to be {question.side} {question.number:,g}"
     return f"{question.name} is {shown}{asked}{size}."
 
 

@@ -11,8 +11,8 @@ from urbe import checks
 from urbe.paper.models import MODELS
 from urbe.paper.results import Results
 from urbe.paper.table_one import EACH, HELD_OUT, SIZES, WORLDS
-from urbe.paper.table_one.results import COLUMNS, VALUES, Measured, measured, verdicts
-from urbe.paper.table_one.systems import CONDITIONED, REFERENCE, SYSTEMS
+from urbe.paper.table_one.results import COLUMNS, LARGEST, VALUES, Measured, measured, scaling, verdicts
+from urbe.paper.table_one.systems import CONDITIONED, MOST_MOMENTS, PAPER, REFERENCE, SYSTEMS, Line
 from urbe.report.claims import combine
 from urbe.report.content import Exhibit, Section, Table, Verdict
 from urbe.report.curves import draw_bands
@@ -28,15 +28,18 @@ PHASES = {"before": "before the change", "kept": "after, plan kept", "after": "a
 
 LONG = "seven_states"
 
+PLACES = 3
+"""Decimals of shares and rewards in tables, at most."""
+
 TIED = 1e-4
 """Scores that differ by less are equal: values are solved to a tolerance."""
 
 
 def sections(results: Results) -> list[Section]:
-    """The table, what systems gain, the models one by one, the change, and time."""
+    """The table, its verdicts, what systems gain, the models one by one, the change, and time."""
     found = measured(results)
     with styled():
-        out = [_summary(found)]
+        out = [*_summary(found), _numbers(found)]
         out += [_gains(found)] if any(len(x.gain["held_out"]) for x in found if x.name != REFERENCE) else []
         out += [_world(found, world) for world in WORLDS if any((world, "held_out") in x.score for x in found)]
         out += [_change(found)] if any(x.change for x in found) else []
@@ -44,12 +47,64 @@ def sections(results: Results) -> list[Section]:
         return out + ([_scale(found)] if any(x.seconds for x in found) else [])
 
 
-def _summary(found: Sequence[Measured]) -> Section:
+def _summary(found: Sequence[Measured]) -> list[Section]:
+    """The paper's table with what was measured beside it, and below it the verdict on each entry."""
     judged = verdicts(list(found))
     text = (
-        "The paper's Table 1 ticks three properties for each of eight approaches: it mitigates the conservativeness of "
-        "robust MDPs, it learns its uncertainty set online, and it scales. Here every system plans from the same data, "
-        f"{EACH} transitions of each pair. The reference is the classic robust MDP for these data: an L1 ball of "
+        "The paper's Table 1 ticks three properties for each of eight approaches. Here all systems plan from the same "
+        "data, and each entry of the paper, tick or cross, stands between what was measured and the verdict on it. A "
+        "verdict is on the paper's entry, not on the property: a cross holds if the property is absent.",
+    )
+    head = ("approach", "gain", "paper", "mitigates", "revisions", "paper", "learns online",
+            "states or growth", "paper", "scales")  # fmt: skip
+    by_name = {each.name: each for each in found}
+    lines = [line for line in PAPER if (line, COLUMNS[0]) in judged]
+    table = Table(
+        "The paper's Table 1 by measurement",
+        head,
+        tuple(_line(line, [by_name[name] for name in line.systems if name in by_name], judged) for line in lines),
+    )
+    listed = tuple(verdict for verdicts_ in judged.values() for verdict in verdicts_)
+    return [Section("Table 1", text, tables=(table,)), Section("Verdict on each entry", verdicts=listed)]
+
+
+def _line(line: Line, there: Sequence[Measured], judged: dict[tuple[Line, str], list[Verdict]]) -> tuple[str, ...]:
+    """A row of the table; numbers of several systems are separated by a slash, in their order."""
+    paper = ["✓" if tick else "✗" for tick in line.ticks]
+    said = [_concluded(judged[line, column]) for column in COLUMNS]
+    gain, _, revised, states, _, growth = zip(*map(_measures, there), strict=True)
+    sized = [each.solved == LARGEST or each.rejected for each in there]
+    time = [states[i] if by_size else growth[i] for i, by_size in enumerate(sized)]
+    return (
+        f"{' / '.join(each.name for each in there)}, {line.authors or 'this paper'}",
+        " / ".join(gain), paper[0], said[0], " / ".join(revised), paper[1], said[1],
+        " / ".join(time), paper[2], said[2],
+    )  # fmt: skip
+
+
+def _measures(each: Measured) -> tuple[str, ...]:
+    """The gain, the share of stated values that were kept, revisions, the largest size in time, its time, growth."""
+    gain = each.gain["held_out"]
+    return (
+        f"{gain.mean():+.3f}" if len(gain) else "-",
+        "-" if np.isnan(each.kept) else f"{percent(each.kept)}",
+        f"{each.change['revisions'].mean():.0f}" if each.change else "-",
+        f"{each.solved:,}" if each.seconds else "-",
+        f"{each.seconds[each.solved]:.2g}" if each.solved in each.seconds else "-",
+        "-" if np.isnan(each.exponent) else f"n^{each.exponent:.1f}",
+    )
+
+
+def _concluded(found: list[Verdict]) -> str:
+    """The verdict on an entry."""
+    outcome, under = combine(found)
+    return f"{outcome} under {len(under)} of {len(found)}" if under else outcome
+
+
+def _numbers(found: Sequence[Measured]) -> Section:
+    """The definitions, and the numbers of every system, also of those that are not in the paper's table."""
+    text = (
+        f"Data: {EACH} transitions of each pair. The reference is the classic robust MDP for these data: an L1 ball of "
         "Hoeffding's radius around each pair. Gains over it are shares of the way from the uniform policy to the best "
         "one under the true model, averaged over the models.",
         "A system mitigates conservativeness under one definition if its policy earns more under held-out posterior "
@@ -57,17 +112,19 @@ def _summary(found: Sequence[Measured]) -> Section:
         "safety. The nominal policy, which is not robust at all, shows how much there is to gain; the share of plans "
         "whose true value was at least the stated one shows whether a higher stated value can be trusted.",
         "A system learns online if its plan changes after the dynamics have changed and, for a tick, if the change "
-        "pays. A planner that is run once cannot do so; any of them could be run again. A system scales if it plans "
-        f"for {SIZES[-1]:,} states in a table within the limit; the paper's deep agents have chapters of their own. "
-        "The last column of each group is the verdict on the paper's tick or cross, not on the property.",
-        "Policy-conditioned sets are made for trajectories of a known policy. Here their moments are those of the "
-        "uniform policy in the model of the batch, one for every transition; a separate section shows a grid whose "
-        "cells share moments. We do not know the paper's ticks for them, so there is no verdict. The other systems "
-        "without ticks are included for comparison.",
+        "pays. Revisions count the episodes after the change whose reward learning changes. A planner that is run once "
+        "cannot revise; any of them could be run again.",
+        f"A system scales if it {scaling(_limit(found))}. Models of growing size are tables of states; the paper's "
+        "deep agents have chapters of their own.",
+        "One line of the paper may be represented by two systems: BCI and RSVF are both Petrik and Russel's, so that "
+        "each is an assumption on what the line means. Policy-conditioned sets are made for trajectories of a known "
+        "policy. Here their moments are those of the uniform policy in the model of the batch, one for every "
+        f"transition. Models of more than {MOST_MOMENTS:,} transitions, which only the measurements of time have, "
+        "share moments, and so do the cells of the grid below, on which their policy and their own worst case are "
+        "tested as well.",
     )
-    head = ("system", "line of the paper", "gain", "stated value kept", "paper", "mitigates", "online", "paper",
-            "learns online", "states", "seconds", "growth", "paper", "scales")  # fmt: skip
-    table = Table("Table 1 by measurement", head, tuple(_line(each, judged) for each in found))
+    head = ("system", "gain", "stated value kept", "revisions", "states in time", "seconds", "growth")
+    rows = tuple((each.name, *_measures(each)) for each in found)
     facts = (
         (
             "Replicates",
@@ -80,31 +137,13 @@ def _summary(found: Sequence[Measured]) -> Section:
         ),
         ("Held-out models", f"{HELD_OUT} draws from the posterior of each batch, the same for all systems"),
     )
-    listed = tuple(verdict for verdicts_ in judged.values() for verdict in verdicts_)
-    return Section("Summary", text, tables=(table,), verdicts=listed, facts=facts)
+    return Section(
+        "Definitions, and the numbers of all systems", text, tables=(Table("Measured", head, rows),), facts=facts
+    )
 
 
-def _line(each: Measured, judged: dict[tuple[str, str], list[Verdict]]) -> tuple[str, ...]:
-    system = SYSTEMS[each.name]
-    ticks = ["", "", ""] if system.ticks is None else ["✓" if tick else "✗" for tick in system.ticks]
-    said = [_concluded(judged.get((each.name, column), [])) for column in COLUMNS]
-    gain = each.gain["held_out"]
-    revised = f"{each.change['revisions'].mean():.0f} revisions" if each.change else "refused"
-    seconds = f"{each.seconds[each.solved]:.2g}" if each.solved in each.seconds else "-"
-    growth = "-" if np.isnan(each.exponent) else f"n^{each.exponent:.1f}"
-    return (
-        each.name, system.source, f"{gain.mean():+.3f}" if len(gain) else "-",
-        "-" if np.isnan(each.kept) else f"{percent(each.kept)}", ticks[0], said[0], revised, ticks[1],
-        said[1], f"{each.solved:,}", seconds, growth, ticks[2], said[2],
-    )  # fmt: skip
-
-
-def _concluded(found: list[Verdict]) -> str:
-    """The verdict on a tick; empty if the paper has none."""
-    if not found:
-        return ""
-    outcome, under = combine(found)
-    return f"{outcome} under {len(under)} of {len(found)}" if under else outcome
+def _limit(found: Sequence[Measured]) -> float:
+    return max((each.limit for each in found if each.seconds), default=np.nan)
 
 
 def _gains(found: Sequence[Measured]) -> Section:
@@ -125,7 +164,8 @@ def _gains(found: Sequence[Measured]) -> Section:
         f"smallest that of {worst} ({by_name[worst].gain['held_out'].mean():+.3f})."
     )
     rows = tuple(
-        (name, *cells) for name, *cells in zip(names, *(interval_column(x) for x in columns.values()), strict=True)
+        (name, *cells)
+        for name, *cells in zip(names, *(interval_column(x, PLACES) for x in columns.values()), strict=True)
     )
     exhibit = Exhibit(
         "gains",
@@ -154,7 +194,7 @@ def _world(found: Sequence[Measured], world: str) -> Section:
         sentence += f" This model is refused by: {', '.join(refused)}."
     shown = (*VALUES, "held_low", "true", "stated")
     head = ("system", "nominal", "held-out", "worst case", "held-out, 10 % quantile", "true model", "stated")
-    cells = [interval_column([_interval(each.score[world, metric]) for each in there]) for metric in shown]
+    cells = [interval_column([_interval(each.score[world, metric]) for each in there], PLACES) for metric in shown]
     exhibit = Exhibit(
         f"{world}-values",
         figure,
@@ -187,7 +227,7 @@ def _change(found: Sequence[Measured]) -> Section:
         f"have earned {number(float(each.change['kept'].mean()), 3)} with the plan that it had before."
         for each in learners
     )
-    cells = [interval_column(intervals) for intervals in columns.values()]
+    cells = [interval_column(intervals, PLACES) for intervals in columns.values()]
     text = (
         "The seven states offer a safe reward of .14 or a gamble for 1, which succeeds with probability .8, and from "
         "episode 300 on with .1. Planners plan once, from ten transitions of each pair before the change, so both "
@@ -234,7 +274,7 @@ def _grid(results: Results) -> Section:
         f"rectangular one {percent(its_own, 1)}; in the worst case over its own set the former loses "
         f"{percent(rough)}."
     )
-    cells = [interval_column([_interval(loss(*key, n)) for n in sizes]) for key in lines.values()]
+    cells = [interval_column([_interval(loss(*key, n)) for n in sizes], PLACES) for key in lines.values()]
     text = (
         "An agent has 2N steps to cross an N x N grid from corner to corner. Each step costs the distance to the goal, "
         "and moves slip with probability .3. The log has 50 trajectories of the uniform policy. Policy-conditioned "
@@ -254,14 +294,14 @@ def _grid(results: Results) -> Section:
 
 def _scale(found: Sequence[Measured]) -> Section:
     there = [each for each in found if each.seconds]
-    figure = _scale_figure(there)
-    most = [each.name for each in there if each.solved == SIZES[-1]]
-    short = [f"{each.solved:,} ({each.name})" for each in there if each.solved < SIZES[-1]]
-    sentence = f"Systems that plan for {SIZES[-1]:,} states: {', '.join(most) if most else 'none'}."
+    figure, limit = _scale_figure(there), _limit(found)
+    most = [each.name for each in there if each.solved == LARGEST]
+    sentence = f"Systems that plan for {LARGEST:,} states in time: {', '.join(most) if most else 'none'}."
+    short = [f"{each.name} ({each.solved:,}, {_measures(each)[-1]})" for each in there if each.solved < LARGEST]
     if short:
-        sentence += f" The largest sizes of the others are {', '.join(short)}."
+        sentence += f" The largest sizes of the others, and their growth: {', '.join(short)}."
     rows = tuple(
-        (each.name, *(f"{each.seconds[n]:.3g}" if n in each.seconds else "-" for n in SIZES), f"{each.exponent:.2f}")
+        (each.name, *(f"{each.seconds[n]:.2g}" if n in each.seconds else "-" for n in SIZES), f"{each.exponent:.2f}")
         for each in there
     )
     exhibit = Exhibit(
@@ -269,8 +309,9 @@ def _scale(found: Sequence[Measured]) -> Section:
         figure,
         f"Lines, both axes logarithmic: seconds to a plan against the number of states. {sentence}",
         "Processor time of a plan for sparse random models (4 actions, 5 successors, 20 transitions of each pair, "
-        "discount .9), the least of three if they are short. Lines end in a dot if the next size takes longer than the "
-        f"limit. {sentence}",
+        f"discount .9), the least of three if they are short. A system scales if it {scaling(limit)}. Sizes grow until "
+        f"a plan takes more than {limit:g} s, or until the next would take twice as long at the growth measured "
+        f"between the last two. {sentence}",
         (
             Table(
                 "Seconds to a plan, by number of states",

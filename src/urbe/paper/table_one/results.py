@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from urbe.paper.results import Results
-from urbe.paper.table_one.systems import REFERENCE, SYSTEMS
+from urbe.paper.table_one.systems import PAPER, REFERENCE, SYSTEMS, Line
 from urbe.report.claims import judge
 from urbe.report.content import Verdict
 from urbe.statistics.verdicts import ExactNumber, Mean, Question, Test
@@ -15,10 +15,19 @@ from urbe.types import FloatArray
 
 SOURCE = "Table 1"
 
-LARGEST = 10_000
-"""Number of states for which a system that scales must plan."""
+LARGEST, GROWTH = 10_000, 1.5
+"""A system scales if it plans for this many states within the limit, or if its time grows at most with this exponent.
+
+Times of the nominal solve grow about as n^1.4 for 100,000 states and more.
+"""
 
 VALUES = ("nominal", "held_out", "worst")
+
+GRID_VALUES = {
+    "true": ("a definition by the return on the grid", "Mean gain in true return over rectangular sets"),
+    "own": ("a definition by the worst case on the grid", "Mean gain of the worst case over that of rectangular sets"),
+}
+"""By metric of the grid, the assumption and the quantity."""
 
 COLUMNS = ("mitigates", "online", "scales")
 """The columns of the paper's table, in its order."""
@@ -34,17 +43,24 @@ class Measured:
         model; a metric is missing if the system rejects the world.
       gain: by "held_out" and "stated", `(batches,)` gain over the reference, in such shares, as a mean over the worlds
         that the system accepts; empty if no value is stated.
+      grid: by "true" and "own", `(logs,)` gain over the reference on the grid, as a share of the best return and a mean
+        over the sizes; empty for systems without shared moments.
       change: by metric, `(lives,)`; empty if the system rejects the seven states.
       seconds: by number of states, the least of the repeats.
       solved: the largest number of states within the limit.
+      limit: on the processor time of a plan, in seconds.
+      rejected: whether it rejects the next size.
     """
 
     name: str
     score: dict[tuple[str, str], FloatArray]
     gain: dict[str, FloatArray]
+    grid: dict[str, FloatArray]
     change: dict[str, FloatArray]
     seconds: dict[int, float]
     solved: int
+    limit: float
+    rejected: bool
 
     @property
     def kept(self) -> float:
@@ -55,11 +71,12 @@ class Measured:
 
     @property
     def exponent(self) -> float:
-        """The exponent of the growth of time with the number of states, over the three largest; NaN with fewer."""
+        """The steepest exponent of the growth of time between the three largest sizes; NaN with fewer."""
         sizes = sorted(self.seconds)[-3:]
         if len(sizes) < 3:
             return np.nan
-        return float(np.log(self.seconds[sizes[2]] / self.seconds[sizes[0]]) / np.log(sizes[2] / sizes[0]))
+        times = [self.seconds[n] for n in sizes]
+        return float((np.diff(np.log(times)) / np.diff(np.log(sizes))).max())
 
 
 def measured(results: Results) -> list[Measured]:
@@ -90,15 +107,28 @@ def _measured(results: Results, name: str, worlds: list[str]) -> Measured:
         int(at): min(times.where(metric="seconds", at=at).column("value"))
         for at in sorted(times.where(metric="seconds").unique("at"))
     }
-    solved = times.where(metric="solved").column("value")
+    facts = {metric: times.where(metric=metric).column("value") for metric in ("solved", "limit", "rejected")}
     return Measured(
         name,
         score,
         {metric: np.mean(found, axis=0) if found else np.zeros(0) for metric, found in gains.items()},
+        _grid_gain(results.where(kind="grid"), name),
         {} if change.get("refused", np.zeros(1)).any() else change,
         seconds,
-        int(solved[0]) if solved else 0,
+        int(facts["solved"][0]) if facts["solved"] else 0,
+        facts["limit"][0] if facts["limit"] else np.nan,
+        facts["rejected"] == [1.0],
     )
+
+
+def _grid_gain(grid: Results, name: str) -> dict[str, FloatArray]:
+    """See `Measured.grid`."""
+    if name == REFERENCE or not len(grid) or name not in grid.unique("system"):
+        return {}
+    mine, other = grid.where(system=name), grid.where(system=REFERENCE)
+    best = np.abs(mine.where(metric="optimum").pivot("at", "replicate"))
+    each = {metric: [x.where(metric=metric).pivot("at", "replicate") for x in (mine, other)] for metric in GRID_VALUES}
+    return {metric: ((a - b) / best).mean(axis=0) for metric, (a, b) in each.items()}
 
 
 def _by_metric(rows: Results) -> dict[str, FloatArray]:
@@ -108,31 +138,53 @@ def _by_metric(rows: Results) -> dict[str, FloatArray]:
     return {metric: rows.where(metric=metric).pivot("replicate") for metric in rows.unique("metric")}
 
 
-def verdicts(found: list[Measured]) -> dict[tuple[str, str], list[Verdict]]:
-    """The verdicts on the paper's ticks and crosses under each definition, by system and column."""
-    out: dict[tuple[str, str], list[Verdict]] = {}
-    for each in found:
-        system = SYSTEMS[each.name]
-        if system.ticks is None:
+def scaling(limit: float) -> str:
+    """The definition of a system that scales, as the end of a sentence.
+
+    Args:
+      limit: on the processor time of a plan, in seconds.
+    """
+    return (
+        f"plans for {LARGEST:,} states within {limit:g} s of processor time, or if it rejects no size and its time "
+        f"grows more slowly than n^{GROWTH:g} between the three largest sizes that it was given, at the steepest"
+    )
+
+
+def verdicts(found: list[Measured]) -> dict[tuple[Line, str], list[Verdict]]:
+    """The verdicts on each entry of the paper's table, a tick or a cross, by line and column.
+
+    Each definition is an assumption, and so is each system if a line has several.
+    """
+    out: dict[tuple[Line, str], list[Verdict]] = {}
+    by_name = {each.name: each for each in found}
+    for line in PAPER:
+        there = [by_name[name] for name in line.systems if name in by_name]
+        if not there:
             continue
-        _, online, scales = system.ticks
-        line = each.name[0].upper() + each.name[1:]
-        line += f" ({system.source})" if system.source != each.name else ""
-        out[each.name, "mitigates"] = judge(
-            f"{line} mitigates the conservativeness of robust MDPs.", _mitigates(each), source=SOURCE
-        )
-        does = "learns" if online else "does not learn"
-        out[each.name, "online"] = judge(
-            f"{line} {does} its uncertainty set online.", [_online(each, online)], source=SOURCE
-        )
-        out[each.name, "scales"] = judge(
-            f"{line} {'scales' if scales else 'does not scale'}.", [_scales(each, scales)], source=SOURCE
-        )
+        _, online, scales = line.ticks
+        entries = {
+            "mitigates": ("mitigates the conservativeness of robust MDPs", [_mitigates(each) for each in there]),
+            "online": (
+                f"{'learns' if online else 'does not learn'} its uncertainty set online",
+                [[_online(each, online)] for each in there],
+            ),
+            "scales": ("scales" if scales else "does not scale", [[_scales(each, scales)] for each in there]),
+        }
+        for column, (words, tests) in entries.items():
+            named = [_under(test, each, line) for each, own in zip(there, tests, strict=True) for test in own]
+            out[line, column] = judge(f"{line.name} {words}.", named, source=SOURCE)
     return out
 
 
+def _under(test: Test, each: Measured, line: Line) -> Test:
+    """The test with the system among its assumptions, if the line has several."""
+    if len(line.systems) == 1:
+        return test
+    return replace(test, reading=" and ".join(filter(None, (f"the choice of {each.name}", test.reading))))
+
+
 def _mitigates(each: Measured) -> list[Test]:
-    """Tests by the return of the policy, and by the stated worst-case value."""
+    """Tests by the return of the policy, by the stated worst-case value, and on the grid."""
     wanted = {
         "held_out": ("a definition by the return under held-out models", "Mean gain over the rectangular set"),
         "stated": (
@@ -146,12 +198,16 @@ def _mitigates(each: Measured) -> list[Test]:
             tests.append(Test([Question(words, Mean(each.gain[metric], of="batches"))], reading=reading))
         else:
             tests.append(Test([], reading=reading, note="No worst-case value is stated."))
-    return tests
+    return tests + [
+        Test([Question(words, Mean(each.grid[metric], of="logs"))], reading=reading)
+        for metric, (reading, words) in GRID_VALUES.items()
+        if metric in each.grid
+    ]
 
 
 def _online(each: Measured, ticked: bool) -> Test:
     if not each.change:
-        return Test([], note="It rejects the seven states, because their rewards depend on the successor.")
+        return Test([], note="It rejects the seven states.")
     revised = ExactNumber(float(each.change["revisions"].mean()))
     words = "The mean number of episodes after the change whose reward learning changes"
     if not ticked:
@@ -161,7 +217,20 @@ def _online(each: Measured, ticked: bool) -> Test:
 
 
 def _scales(each: Measured, ticked: bool) -> Test:
-    if not each.solved:
+    """A test by size if that decides: if the largest model was planned, or a size was rejected; else by growth."""
+    if not each.seconds:
         return Test([])
-    words = f"The largest number of states, up to {LARGEST}, for which it plans within the limit"
-    return Test([Question(words, ExactNumber(float(each.solved)), LARGEST - 0.5, "above" if ticked else "below")])
+    size = f"The largest number of states, up to {LARGEST:,}, planned within {each.limit:g} s of processor time"
+    note = f"A system scales if it {scaling(each.limit)}."
+    if each.solved == LARGEST or each.rejected:
+        solved = ExactNumber(float(each.solved))
+        asked = Question(size, solved, LARGEST - 1) if ticked else Question(size, solved, LARGEST, "below")
+        return Test([asked], note=f"It rejects the next size. {note}" if each.rejected else note)
+    sizes = sorted(each.seconds)[-3:]
+    grows = Question(
+        f"The steepest exponent of its time from {sizes[0]:,} to {sizes[-1]:,} states",
+        ExactNumber(each.exponent),
+        GROWTH,
+        "below" if ticked else "above",
+    )
+    return Test([grows], note=f"{size} is {each.solved:,}. {note}")

@@ -10,8 +10,9 @@ the change, of the plan from before it), `revisions` (episodes after the change 
 Metrics of "grid", for the two kinds of sets: `optimum` (the best return), `true` (the return of the policy in the true
 grid), `own` (its return against its own nature), all over 2N steps.
 
-Metrics of "scale": `seconds` for each repeat and number of states, until the limit is reached or, at the same growth,
-the next size would exceed it by half; `solved`, the largest number within it.
+Metrics of "scale": `seconds` for each repeat and number of states; `solved`, the largest number within the limit, and
+`limit` itself; `rejected` is 1 if the system rejects the next size. Sizes grow until a plan exceeds the limit, or until
+the next one, after three at least, would take twice the limit if time grew as much as from the last size to this one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba.core.event import install_recorder
 
 from urbe.agents import Agent, AgentConfig, Steps, Streams, Task
 from urbe.agents.run import run as run_agent
@@ -36,7 +38,6 @@ from urbe.paper.table_one import (
     EACH,
     HELD_OUT,
     NAME,
-    REPEATS,
     SIZES,
     AnyCell,
     ChangeCell,
@@ -67,8 +68,11 @@ from urbe.types import FloatArray, IntArray
 HORIZON = 20
 """Horizon of learners in models that never end."""
 
-SHORT = 0.5
-"""Timings up to this many seconds are repeated."""
+SHORT, REPEATS = 0.5, 3
+"""Timings up to this many seconds are made this often; the least counts."""
+
+OVERRUN, LEAST = 2.0, 3
+"""Sizes beyond this number of sizes are not tried if they would take this many times the limit."""
 
 ODDS, EPISODES, LAST = (0.8, 0.1), 300, 100
 """The gamble's odds before and after the change, episodes of each phase, and number of averaged last episodes."""
@@ -269,25 +273,47 @@ def _grid(cell: GridCell) -> list[Row]:
 
 def _scale(cell: ScaleCell) -> list[Row]:
     system = SYSTEMS[cell.system]
-    rows: list[Row] = []
-    solved, before = 0, 0.0
-    _seconds(system, SIZES[0], cell.seed)  # compiles
+    solved, rejected = 0, False
+    times: dict[int, list[float]] = {}
+    _seconds(system, SIZES[0], cell.seed)  # loads compiled code
     for size in SIZES:
-        times = [_seconds(system, size, cell.seed)]
-        if times[0] > cell.limit:
+        found = _timings(system, size, cell.seed)
+        if found is None:
+            rejected = True
             break
-        times += [_seconds(system, size, cell.seed) for _ in range(REPEATS - 1) if times[0] < SHORT]
-        solved = int(size)
-        rows += [Row("scale", "", cell.system, k, "seconds", size, value) for k, value in enumerate(times)]
-        growth = min(times) / before if before else 10.0
-        before = min(times)
-        if before * growth > 1.5 * cell.limit:  # the next size would be beyond the limit
+        times[size] = found
+        if min(found) > cell.limit:
             break
-    rows.append(Row("scale", "", cell.system, 0, "solved", 0, float(solved)))
-    return rows
+        solved = size
+        last = [min(each) for each in times.values()][-2:]
+        if len(times) >= LEAST and last[1] * last[1] / last[0] > OVERRUN * cell.limit:
+            break
+    rows = [
+        Row("scale", "", cell.system, k, "seconds", size, value)
+        for size, each in times.items()
+        for k, value in enumerate(each)
+    ]
+    facts = {"solved": float(solved), "limit": cell.limit, "rejected": float(rejected)}
+    return rows + [Row("scale", "", cell.system, 0, metric, 0, value) for metric, value in facts.items()]
 
 
-def _seconds(system: System, size: int, seed: int) -> float:
+def _timings(system: System, size: int, seed: int) -> list[float] | None:
+    """Timings of the same plan, without those in which code was compiled; None if the system rejects the model."""
+    out: list[float] = []
+    discards = REPEATS
+    while not out or (max(out) <= SHORT and len(out) < REPEATS):
+        with install_recorder("numba:compile") as compiled:
+            seconds = _seconds(system, size, seed)
+        if seconds is None:
+            return None
+        if compiled.buffer and discards:
+            discards -= 1
+        else:
+            out.append(seconds)
+    return out
+
+
+def _seconds(system: System, size: int, seed: int) -> float | None:
     """Processor time from counts to a plan, on a sparse random model with twenty transitions of each pair."""
     truth = library.garnet(size, 4, 5, seed=seed, discount=0.9)
     counts = 20.0 * truth.rows.probability
@@ -296,7 +322,7 @@ def _seconds(system: System, size: int, seed: int) -> float:
     began = time.process_time()
     if system.plan is not None:
         if system.plan(batch) is None:
-            return np.inf
+            return None
     elif system.agent is not None:
         agent = system.agent(OFFLINE_BELIEF).start(Task(posterior, HORIZON), Streams(seed, np.zeros(1, dtype=np.int64)))
         agent.act(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), 0)

@@ -1,4 +1,4 @@
-"""The systems of the comparison, one line each, with the paper's ticks and the planner or learner.
+"""The systems of the comparison, one line each, with the planner or learner; and the lines of the paper's table.
 
 A planner receives a `Batch` and returns a policy and, if it states one, its worst-case value. A learner is an agent of
 `urbe.agents`; it observes the same transitions one by one. All settings are defaults, or follow from the confidence;
@@ -24,6 +24,7 @@ from urbe.ambiguity.coupled.nested import NestedSets
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
+from urbe.mdp.build import from_transitions
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
 from urbe.planners import (
@@ -78,18 +79,14 @@ Planner = Callable[[Batch], Plan | None]
 
 @dataclass(frozen=True)
 class System:
-    """One line of the table.
+    """One system of the comparison.
 
     Attributes:
-      source: the line of the paper's table that it represents; empty if it is not in the table.
-      ticks: the paper's ticks: mitigates conservativeness, learns the set online, scales; None if not in the table.
       about: one sentence on its use of a batch.
       plan: maps a batch to a policy; None for learners.
       agent: maps a belief to the agent; None for planners.
     """
 
-    source: str
-    ticks: tuple[bool, bool, bool] | None
     about: str
     plan: Planner | None = None
     agent: Callable[[PosteriorConfig], AgentConfig] | None = None
@@ -125,8 +122,9 @@ def against(make: Callable[[Batch], AmbiguitySet]) -> Planner:
 
 def factors(batch: Batch) -> Plan | None:
     """Fits at most 5 factors; each has Hoeffding's radius for the transitions that count towards it."""
-    mdp, states = batch.model, batch.model.n_states
-    if mdp.rows.rewards_successors:
+    states, terminal = batch.model.n_states, batch.model.terminal
+    mdp = paid_on_leaving(batch.model) if batch.model.rows.rewards_successors else batch.model
+    if mdp is None:
         return None
     r = min(5, states)
     rows = batch.posterior.model.rows
@@ -136,9 +134,36 @@ def factors(batch: Batch) -> Plan | None:
     fit = fit_factors(counts, r, rng=stream(batch.seed, "table_one", "factors"), restarts=1, max_steps=200)
     each = fit.coefficients.T @ np.asarray(counts.sum(axis=1)).ravel()
     radius = np.sqrt(2.0 / np.maximum(each, 1.0) * (states * np.log(2.0) + np.log(r / DELTA)))
-    found_set = FactorSet(fit.coefficients, fit.factors, L1Ball(np.minimum(radius, 2.0), support="all"))
-    found = solve(mdp, found_set)
-    return Plan(found.policy, found.lower)
+    known = terminal[mdp.row_state]  # these rows lead to the end for certain, by a factor without uncertainty
+    mixing = np.zeros((mdp.n_rows, r + 1))
+    mixing[~known, :r], mixing[known, r] = fit.coefficients, 1.0
+    end = np.eye(1, states, int(np.argmax(mdp.terminal)))
+    ball = L1Ball(np.append(np.minimum(radius, 2.0), 0.0), support="all")
+    found = solve(mdp, FactorSet(mixing, np.vstack([fit.factors, end]), ball))
+    return Plan(np.where(terminal, -1, found.policy), np.where(terminal, 0.0, found.lower))
+
+
+def paid_on_leaving(mdp: MDP) -> MDP | None:
+    """Returns the same problem with rewards of pairs: terminal states pay in a last step instead of on arrival.
+
+    The last step leads to a terminal state that pays nothing, so nature's choices are worth the same as before. Returns
+    None if other rewards depend on the successor, or if every terminal state pays.
+    """
+    rows = mdp.rows
+    paid = np.zeros(mdp.n_states)
+    paid[rows.successor] = rows.reward
+    paying = np.flatnonzero(mdp.terminal & (paid != 0.0))
+    ends = np.flatnonzero(mdp.terminal & (paid == 0.0))
+    if (paid[rows.successor] != rows.reward).any() or paid[~mdp.terminal].any() or not len(ends):
+        return None
+    return from_transitions(
+        np.concatenate([mdp.row_state[rows.entry_row], paying]),
+        np.concatenate([mdp.action[rows.entry_row], np.zeros_like(paying)]),
+        np.concatenate([rows.successor, np.full_like(paying, ends[0])]),
+        np.concatenate([rows.probability, np.ones(len(paying))]),
+        np.concatenate([np.zeros(rows.n_entries), paid[paying] / mdp.discount]),
+        discount=mdp.discount, n_states=mdp.n_states, terminal=ends, initial=mdp.initial,
+    )  # fmt: skip
 
 
 def few_deviations(batch: Batch) -> Plan:
@@ -166,29 +191,52 @@ def soft_robust(batch: Batch) -> Plan:
 
 
 MOST_MOMENTS = 4000
-"""Policy-conditioned sets get a moment for every entry, up to this many: features take the square of it."""
+"""Models with more transitions pool their moments: one for each would take the square of their number in memory."""
 
 
-def policy_conditioned(batch: Batch) -> Plan | None:
+def policy_conditioned(batch: Batch) -> Plan:
     """Plans 20 steps against dynamics that agree with the batch on the visits of the uniform policy.
 
     Moments are the expected numbers of each transition in 20 steps; the slack of each is its own 90 % interval, as far
-    as its pair's frequencies are uncertain. What is returned is the policy's first decision in every state: it plans
-    again in every step. It states nothing.
+    as its pair's frequencies are uncertain. Beyond `MOST_MOMENTS` transitions a moment is shared by those with the same
+    action and the same position among the successors of their pair. What is returned is the policy's first decision in
+    every state: it plans again in every step. It states nothing.
     """
     steps, mdp = 20, replace(batch.model, initial=start_weights(batch.model))
     rows, n = mdp.rows, mdp.rows.n_entries
-    if n > MOST_MOMENTS:
-        return None
-    even = mdp.by_action(1.0 / np.diff(mdp.row_start)[mdp.row_state], fill=0.0)
-    exact = MomentConstraints.of(mdp, np.eye(n), even, steps)
-    visits, tried = (rows.row_sums(x)[rows.entry_row] for x in (np.asarray(exact.moments), batch.counts))
-    error = visits * np.sqrt(rows.probability * (1.0 - rows.probability) / tried)
-    seen = MomentConstraints(np.eye(n), exact.moments, even, steps, slack=norm.isf(0.5 * DELTA) * error)
+    share = 1.0 / np.diff(mdp.row_start)[mdp.row_state]
+    features = np.eye(n) if n <= MOST_MOMENTS else pooled(mdp)
+    visits = _visits(mdp, share, steps)[rows.entry_row]
+    tried = rows.row_sums(batch.counts)[rows.entry_row]
+    variance = visits**2 * rows.probability * (1.0 - rows.probability) / tried
+    seen = MomentConstraints(
+        features, (visits * rows.probability) @ features, mdp.by_action(share, fill=0.0), steps,
+        slack=norm.isf(0.5 * DELTA) * np.sqrt(variance @ features),
+    )  # fmt: skip
     sharpness = 50.0 / (steps * max(float(np.ptp(rows.reward)), 1e-6))
     found = solve_policy_conditioned(mdp, seen, sharpness=sharpness, starts=1, tolerance=1e-3, most_solves=50)
     first = found.policy.rows_at(0, np.ones(1))[:, 0]
     return Plan(np.where(mdp.terminal, -1, mdp.action[first]), np.full(mdp.n_states, np.nan))
+
+
+def pooled(mdp: MDP) -> FloatArray:
+    """`(E, d)` indicators of the action of a transition and its position among the successors of its pair."""
+    rows = mdp.rows
+    position = np.arange(rows.n_entries) - rows.entry_start[rows.entry_row]
+    group = mdp.action[rows.entry_row] * (position.max() + 1) + position
+    indicators: FloatArray = np.equal.outer(group, np.unique(group)).astype(np.float64)
+    return indicators
+
+
+def _visits(mdp: MDP, share: FloatArray, steps: int) -> FloatArray:
+    """`(R,)` expected visits of the pairs in some steps of a policy with these `(R,)` probabilities."""
+    mass, visits = start_weights(mdp), np.zeros(mdp.n_rows)
+    for _ in range(steps):
+        visited = mass[mdp.row_state] * share
+        visits += visited
+        flow = visited[mdp.rows.entry_row] * mdp.rows.probability
+        mass = np.bincount(mdp.rows.successor, flow, minlength=mdp.n_states).astype(np.float64, copy=False)
+    return visits
 
 
 def nested(batch: Batch) -> AmbiguitySet:
@@ -221,40 +269,60 @@ REFERENCE = "rectangular L1"
 CONDITIONED = "policy-conditioned"
 
 SYSTEMS: dict[str, System] = {
-    "nominal": System("", None, "plans for the posterior mean", nominal),
-    REFERENCE: System("", None, "L1 balls of Hoeffding's radius, the reference", from_posterior(HoeffdingSets())),
+    "nominal": System("plans for the posterior mean", nominal),
+    REFERENCE: System("L1 balls of Hoeffding's radius, the reference", from_posterior(HoeffdingSets())),
     "URBE": System(
-        "URBE", (True, True, True), "robust plans with the posterior variance as noise, at its defaults",
-        agent=lambda belief: URBE(belief=belief),
+        "robust plans with the posterior variance as noise, at its defaults", agent=lambda belief: URBE(belief=belief)
     ),
-    "factor matrix": System(
-        "Goyal, Grand-Clément", (True, False, False), "5 factors fitted to the counts, a ball around each", factors
-    ),
-    "BCI": System("Petrik, Russel", (True, False, False), "credible L1 balls", from_posterior(BCI())),
-    "RSVF": System("Petrik, Russel", (True, False, False), "balls that fit the values", from_posterior(RSVF())),
+    "factor matrix": System("5 factors fitted to the counts, a ball around each", factors),
     CONDITIONED: System(
-        "Tirinzoni et al.", None, "visits of the uniform policy as moments, a plan of 20 steps in every step",
-        policy_conditioned,
+        "visits of the uniform policy as moments, a plan of 20 steps in every step", policy_conditioned
     ),
-    "soft-robust": System(
-        "Derman et al.", (True, False, True), "actor-critic over ten posterior draws, the model drawn in every step",
-        soft_robust,
-    ),
+    "BCI": System("credible L1 balls", from_posterior(BCI())),
+    "RSVF": System("balls that fit the values", from_posterior(RSVF())),
+    "soft-robust": System("actor-critic over ten posterior draws, the model drawn in every step", soft_robust),
     "OLRM": System(
-        "Lim, Xu, Mannor", (True, True, False), "optimistic until a pair disappoints; scales .03",
+        "optimistic until a pair disappoints; scales .03",
         agent=lambda belief: OLRM(bonus_scale=0.03, check_scale=0.03, belief=belief),
     ),
-    "few deviations": System(
-        "Mannor, Mebel, Xu", (True, False, False), "the reference set at most 3 times: chance .05 over 20 steps",
-        few_deviations,
-    ),
-    "nested sets": System(
-        "Xu, Mannor; Yu, Xu", (True, False, False), "half the radius with probability .5", against(nested)
-    ),
-    "s-rectangular": System("", None, "the mean radius, shared by the actions of a state", against(shared_budget)),
-    "twice-regularised": System("", None, "L2 balls inside the simplex, in closed form", twice_regularised),
-    "VaR": System("", None, "a low quantile of each action's value", from_posterior(VaRBellman())),
-}  # fmt: skip
+    "few deviations": System("the reference set at most 3 times: chance .05 over 20 steps", few_deviations),
+    "nested sets": System("half the radius with probability .5", against(nested)),
+    "s-rectangular": System("the mean radius, shared by the actions of a state", against(shared_budget)),
+    "twice-regularised": System("L2 balls inside the simplex, in closed form", twice_regularised),
+    "VaR": System("a low quantile of each action's value", from_posterior(VaRBellman())),
+}
+
+
+class Line(NamedTuple):
+    """A line of the paper's table.
+
+    Attributes:
+      authors: of the approach; empty for this paper's own.
+      ticks: mitigates conservativeness, learns the set online, scales.
+      systems: the systems that implement it. With several, each is an assumption on what the line means.
+    """
+
+    authors: str
+    ticks: tuple[bool, bool, bool]
+    systems: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """`The approach of Derman et al. (soft-robust)`."""
+        return f"The approach of {self.authors} ({', '.join(self.systems)})" if self.authors else self.systems[0]
+
+
+PAPER = (
+    Line("", (True, True, True), ("URBE",)),
+    Line("Goyal and Grand-Clément", (True, False, False), ("factor matrix",)),
+    Line("Tirinzoni et al.", (True, False, True), (CONDITIONED,)),
+    Line("Petrik and Russel", (True, False, False), ("BCI", "RSVF")),
+    Line("Derman et al.", (True, False, True), ("soft-robust",)),
+    Line("Lim, Xu and Mannor", (True, True, False), ("OLRM",)),
+    Line("Mannor, Mebel and Xu", (True, False, False), ("few deviations",)),
+    Line("Xu, Mannor and Yu", (True, False, False), ("nested sets",)),
+)
+"""The paper's Table 1, in its order."""
 
 ONLINE_BELIEF: PosteriorConfig = Forgetting(0.98)
 """The beliefs with which learners track a changing environment."""
