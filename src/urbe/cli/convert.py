@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from typing import Any
 
 from urbe.cli.models import add_model_options, read_model
 from urbe.mdp.formats import write_mdp
-from urbe.mdp.formats.mdp_files import FORMATS
+from urbe.mdp.formats.errors import LabelsLost
+from urbe.mdp.formats.mdp_files import FORMATS, labels_lost
 
 
 def add_parser(commands: Any) -> None:
@@ -38,6 +40,10 @@ def run(options: argparse.Namespace) -> int:
     # formats without a discount accept any
     discount = options.discount if options.discount is not None or str(options.source).endswith(".npz") else 1.0
     mdp = read_model(options.source, options, discount, options.source_format)
-    write_mdp(mdp, options.target, format=options.target_format)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelsLost)  # the last line says so
+        write_mdp(mdp, options.target, format=options.target_format)
     print(f"{options.target}: {mdp}")
+    if lost := labels_lost(mdp, options.target, options.target_format):
+        print(lost)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import NamedTuple
 
 from urbe import checks
 from urbe.mdp.formats import bmdp, craam_csv, drn, npz, prism, prism_language, umb
+from urbe.mdp.formats.errors import LabelsLost
 from urbe.mdp.formats.label_file import with_label_file, write_label_file
+from urbe.mdp.formats.names import words_of
 from urbe.mdp.model import MDP, check_model
 
 
@@ -65,7 +68,7 @@ def read_mdp(
     |---------|---------------|---------------------------------------------------------|------------------------------|
     | `npz`   | `.npz`        | our own: the arrays, bit for bit                        |                              |
     | `csv`   | `.csv`        | craam's list of transitions                             | discount, first state        |
-    | `prism` | `.tra`        | PRISM's explicit files, with `.lab`, `.srew`, `.trew`   | discount, nominal in bounds  |
+    | `prism` | `.tra`        | PRISM's explicit files, `.tra .sta .lab .srew .trew`    | discount, nominal in bounds  |
     | `bmdp`  | `.bmdp .txt`  | bmdp-tool's intervals; terminal states pay 1 on arrival | discount, first, nominal     |
     | `drn`   | `.drn`        | Storm's text, with labels, action names, intervals      | discount, nominal in bounds  |
     | `umb`   | `.umb`        | the binary of model checkers; `pip install urbe[umb]`   | discount, nominal in bounds  |
@@ -135,8 +138,9 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     over some states, and PRISM itself rejects intervals that start at 0. A DRN file cannot hold such a distribution
     either, nor rewards that depend on the successor. A bmdp-tool file cannot hold rewards other than 1 for entering a
     terminal state. Propositions (`MDP.propositions`) are kept by all formats; beside CSV and bmdp-tool files they are
-    in a file of their own, `model.csv.lab`. Labels of states and actions (`MDP.labels`) are kept by NPZ and CSV files,
-    those of actions also by DRN (blanks become `_`) and UMB files, but not by PRISM and bmdp-tool files.
+    in a file of their own, `model.csv.lab`. Labels of states and actions (`MDP.labels`) are kept by all formats but
+    bmdp-tool's; PRISM files hold names of actions without blanks that are not all numbers, and blanks in those of DRN
+    files become `_`. A `LabelsLost` warning says which labels the format does not hold.
 
     Args:
       mdp: the model.
@@ -148,6 +152,25 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     FORMATS[name].write(mdp, path)
     if name in LABELLED_BESIDE:
         write_label_file(mdp, path)
+    if lost := labels_lost(mdp, path, format):
+        warnings.warn(lost, LabelsLost, stacklevel=2)
+
+
+def labels_lost(mdp: MDP, path: str | os.PathLike[str], format: str | None = None) -> str | None:
+    """What a file of this format cannot hold of the labels of a model, in a sentence; None if it holds them all."""
+    name, lost = _format(path, format), []
+    states, actions = mdp.labels.state_texts(range(mdp.n_states)), mdp.labels.action_texts(range(mdp.n_actions))
+    if name == "bmdp" and not _are_ids(states):
+        lost.append("states")
+    kept = {"bmdp": False, "prism": prism.keeps_names(actions), "drn": list(words_of(actions)) == actions}
+    if not (kept.get(name, True) or _are_ids(actions)):
+        lost.append("actions")
+    advice = "Write .npz or .csv to keep them."
+    return f"{os.fspath(path)} does not hold the names of {' and '.join(lost)}. {advice}" if lost else None
+
+
+def _are_ids(names: list[str]) -> bool:
+    return names == [str(k) for k in range(len(names))]
 
 
 def _paid(mdp: MDP, costs: bool) -> MDP:
