@@ -115,7 +115,8 @@ def write(mdp: MDP, path: Path) -> None:
     assemble.require_transitions(mdp, "a DRN file")
     if mdp.rows.rewards_successors:
         raise ValueError(
-            "The model's rewards depend on the successor, but a DRN file has one for each action; write .npz or .tra."
+            "The model's rewards depend on the successor, but a DRN file has one for each action. Write .npz, .csv, "
+            ".tra or .umb."
         )
     starts = assemble.uniform_starts(mdp, "a DRN file")
     replace_files({path: text_writer(_text(mdp, starts))})
