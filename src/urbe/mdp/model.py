@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from urbe import checks
+from urbe import checks, memory
 from urbe.mdp.labels import NO_LABELS, Label, Labels
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray
@@ -383,6 +383,14 @@ class MDP:
 
     def to_dense(self) -> tuple[FloatArray, FloatArray]:
         """`transition[s, a, s_next]` and expected `reward[s, a]`; rows that do not exist are zero."""
+        n_pairs = self.n_states * self.n_actions
+        memory.require(
+            {
+                f"transitions of {n_pairs} pairs over {self.n_states} states": 8.0 * n_pairs * (self.n_states + 1),
+                f"work on {self.rows.n_entries} entries": 24.0 * self.rows.n_entries,
+            },
+            "Use matrix(), which is sparse, or a smaller model.",
+        )
         transition = np.zeros((self.n_states, self.n_actions, self.n_states))
         reward = np.zeros((self.n_states, self.n_actions))
         entry_row = self.rows.entry_row
