@@ -9,7 +9,7 @@ from benchmarks import naive
 from benchmarks.measures import Line
 from benchmarks.timing import Task, best_of, task
 from urbe.agents import URBE, Form, run
-from urbe.agents import Task as Told
+from urbe.agents import Task as AgentTask
 from urbe.agents.l1_plan import CALIBRATED, COUNT, L1Plan, LocalUncertainty
 from urbe.envs import FiniteEnv
 
@@ -75,10 +75,10 @@ def _plans(successors: int, repeats: int) -> list[Line]:
 
 
 def _run(name: str, mdp: urbe.MDP, horizon: int, repeats: int) -> Line:
-    env, told = FiniteEnv.of(mdp), Told(urbe.Posterior.before(mdp), horizon)
+    env, agent_task = FiniteEnv.of(mdp), AgentTask(urbe.Posterior.before(mdp), horizon)
     kind, ours, theirs = URBE(RADIUS, SCALE, Form.COUNT), 100, 20
     tasks = {
-        "urbe": task(lambda: run(kind, env, told, episodes=ours, seed=0, replicates=REPLICATES)),
+        "urbe": task(lambda: run(kind, env, agent_task, episodes=ours, seed=0, replicates=REPLICATES)),
         "naive": task(lambda: naive.episodes(mdp, theirs, horizon, RADIUS, SCALE, np.random.default_rng(0))),
     }
     timings = best_of(tasks, max(1, repeats // 3))

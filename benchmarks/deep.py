@@ -45,21 +45,21 @@ def deep_agents() -> list[Line]:
     rate = {name: STRETCH / seconds for name, seconds in cpu.items()}
     peer, sgemm = rate["Stable-Baselines3 DQN"], _sgemm()
     gflops = gradient_flops(SETTINGS, 4, 2) * rate["dqn"] / 1e9
-    told = {name: f"{rate[name]:.0f} steps per CPU s, {STRETCH / wall[name]:.0f} per s" for name in rate}
+    details = {name: f"{rate[name]:.0f} steps per CPU s, {STRETCH / wall[name]:.0f} per s" for name in rate}
     urbe15, urbe60, hosted = (rate[f"dqn{name}"] for name in ("-urbe, 15 members", "-urbe, 60 members", ", host loop"))
     return [
-        Line("deep: dqn / Stable-Baselines3 DQN", rate["dqn"] / peer, ">= 4", told["dqn"]),
-        Line("deep: Stable-Baselines3 DQN, steps per CPU s", peer, "", told["Stable-Baselines3 DQN"]),
+        Line("deep: dqn / Stable-Baselines3 DQN", rate["dqn"] / peer, ">= 4", details["dqn"]),
+        Line("deep: Stable-Baselines3 DQN, steps per CPU s", peer, "", details["Stable-Baselines3 DQN"]),
         Line(
             "deep: dqn's gradient arithmetic / sgemm rate",
             gflops / sgemm,
             ">= 0.65",
             f"{gflops:.1f} of {sgemm:.1f} GFLOP/s; only forward and backward of the batch are counted",
         ),
-        Line("deep: dqn-urbe / Stable-Baselines3 DQN", urbe15 / peer, ">= 3.5", told["dqn-urbe, 15 members"]),
+        Line("deep: dqn-urbe / Stable-Baselines3 DQN", urbe15 / peer, ">= 3.5", details["dqn-urbe, 15 members"]),
         Line("deep: dqn-urbe with 15 members / dqn", urbe15 / rate["dqn"], ">= 0.85"),
-        Line("deep: time with 60 members / with 15", urbe15 / urbe60, "<= 2", told["dqn-urbe, 60 members"]),
-        Line("deep: dqn in the host loop / Stable-Baselines3 DQN", hosted / peer, ">= 2.5", told["dqn, host loop"]),
+        Line("deep: time with 60 members / with 15", urbe15 / urbe60, "<= 2", details["dqn-urbe, 60 members"]),
+        Line("deep: dqn in the host loop / Stable-Baselines3 DQN", hosted / peer, ">= 2.5", details["dqn, host loop"]),
         *_starts(),
     ]
 

@@ -41,8 +41,8 @@ def test_the_put_without_interest_is_worth_its_european_price():
     european = sum(comb(10, k) * p**k * (1 - p) ** (10 - k) * max(1 - up ** (2 * k - 10), 0.0) for k in range(11))
     value = urbe.solve(put, None, urbe.BackwardInduction(11)).value[0, 0]
     assert value == pytest.approx(european, abs=1e-12)
-    dear = urbe.library.american_put(10, rate=0.06)
-    assert dear.discount == pytest.approx(np.exp(-0.006))
+    high_rate = urbe.library.american_put(10, rate=0.06)
+    assert high_rate.discount == pytest.approx(np.exp(-0.006))
 
 
 @pytest.mark.parametrize("nature", [None, urbe.L1Ball(0.1), urbe.KLBall(0.02), urbe.Contamination(0.1)])

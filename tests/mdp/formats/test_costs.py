@@ -12,7 +12,7 @@ FORMATS = ("model.csv", "model.npz", "model.tra", "model.drn", "model.umb")
 
 @pytest.fixture
 def detour():
-    """From 0 to the end: dear at once, or cheap in two steps."""
+    """From 0 to the end: expensive at once, or cheap in two steps."""
     return urbe.MDP.from_transitions(
         state=[0, 0, 1], action=[0, 1, 0], next_state=[2, 1, 2], probability=[1.0, 1.0, 1.0], reward=[5.0, 1.0, 2.0],
         discount=1.0, terminal=[2],
