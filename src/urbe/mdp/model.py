@@ -130,7 +130,7 @@ class MDP:
             return model_columns.model_of(
                 state,
                 discount=discount,
-                terminal=terminal if np.size(terminal) else None,  # type: ignore[arg-type]
+                terminal=terminal if np.size(terminal) else None,
                 initial=initial,
                 row_tolerance=row_tolerance,
             )

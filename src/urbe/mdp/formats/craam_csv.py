@@ -38,8 +38,8 @@ _LARGEST_SCENARIOS = 2**29  # numbers, 4 GiB
 def read(path: Path, *, discount: float, labels: bool | None = None, names: Mapping[str, str] | None = None) -> MDP:
     """Reads a CSV file; see `urbe.read_mdp`."""
     if labels or names or _has_labels(path):
-        table = read_text(path)
-        return model_of_table(path, table, discount=discount, labels=labels, names=names, lines=table.lines)
+        texts = read_text(path)
+        return model_of_table(path, texts, discount=discount, labels=labels, names=names, lines=texts.lines)
     table = read_columns(path, (*_IDS, "reward"), ("probability", "lower", "upper", "idoutcome"))
     if ("lower" in table) != ("upper" in table):
         raise ModelFileError(
