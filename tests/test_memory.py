@@ -77,6 +77,9 @@ REFUSED = {
         lambda: urbe.Posterior.fit(LOG, discount=0.9, feasible="all"),
         "feasible='observed'",
     ),
+    "a Garnet": (lambda: urbe.library.garnet(20, 2, 5, seed=0), "fewer states, actions or successors"),
+    "a banded Garnet": (lambda: urbe.library.banded_garnet(20, 2, 5, seed=0), "fewer states, actions or successors"),
+    "a model made dense": (RIVER.to_dense, "Use matrix()"),
     "a Gymnasium table": (
         lambda: urbe.MDP.from_gymnasium({s: {0: [(1.0, s, 0.0, False)]} for s in range(9)}, discount=0.9),
         "fewer transitions",

@@ -52,11 +52,13 @@ def test_flagged_everywhere_it_is_robust_dynamic_programming(seed, radius):
     np.testing.assert_allclose(strategy._plan.v[0], solution.value, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("singleton", [{}, {"radii": (0.0,)}, {"sets": (urbe.L1Ball(0.0),)}])
 @pytest.mark.parametrize("seed", range(3))
-def test_flagged_nowhere_it_is_an_optimistic_planner(seed):
+def test_flagged_nowhere_it_is_an_optimistic_planner(seed, singleton):
+    """Also if the sets of flagged pairs are single kernels."""
     rng = np.random.default_rng(seed)
     model, horizon, delta, scale = random_model(rng, rewards_successors=seed == 2), 4, 0.1, 0.05
-    strategy, p, visits = taught(OLRM(scale, NEVER, delta=delta), model, horizon, rng, n=12, plans=3)
+    strategy, p, visits = taught(OLRM(scale, NEVER, delta=delta, **singleton), model, horizon, rng, n=12, plans=3)
     rows, r = model.rows, model.rows.reward
     most, least = max(r.max(), 0.0), min(r.min(), 0.0)
     log = np.log(2 * model.n_states * model.n_actions * horizon * 3**2 / delta)
@@ -135,6 +137,20 @@ def test_the_check_step_by_step(successors):
     assert seen >= 2
 
 
+@pytest.mark.parametrize(("visits", "flagged"), [(29_000, False), (31_000, True)])
+def test_with_the_constants_of_theory_full_disappointments_are_noticed_after_3e4_visits(visits, flagged):
+    """T = 3, S = 7, A = 4, delta = 0.05: m > 5 T sqrt(m S log(4 S A T m / delta)) from m = 30,114 on."""
+    strategy = start(OLRM(delta=0.05), SEVEN(0.8), 3).strategy
+    strategy.plan(start(OLRM(), SEVEN(0.8), 3).known, ONE)
+    gamble = 1
+    state = strategy.state()
+    state["gap"][0, gamble] = state["checks"][0, gamble] = visits - 1
+    strategy.load(state)
+    strategy._shortfall = lambda visit: np.ones(len(visit.row))  # what was planned never comes
+    strategy.observe(Visit(ONE, np.array([gamble]), SEVEN(0.8).rows.entry_start[[gamble]], ONE))
+    assert strategy.level[0].tolist() == [int(flagged and row == gamble) for row in range(7)]
+
+
 def phases(kind, chances, n, replicates=20):
     env = FiniteEnv(tuple(Phase(SEVEN(p), n) for p in chances))
     task = Task(urbe.Posterior.before(env.feasible), 3)
@@ -158,6 +174,7 @@ def test_an_adversary_is_found_and_avoided():
     assert reward[:, 0, 100:].mean() > 0.75
     assert strategy.level.any(axis=1).all()
     assert reward[:, 1, 150:].mean() > 0.1
+    assert reward[:, 1, 250:] == pytest.approx(0.14)  # every replicate takes the sure reward in the end
     other, _ = phases(UCRL2(0.01, criterion=Criterion.EPISODE), chances, n)
     assert other[:, 1, 150:].mean() < 0.02  # its frequencies are of both phases
 

@@ -14,6 +14,7 @@ from urbe.ambiguity.l2 import L2Ball
 from urbe.ambiguity.operator import PolicyRows
 from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
 from urbe.mdp.model import MDP
+from urbe.solvers import solve
 
 BALLS = {"l1": L1Ball, "l2": L2Ball, "linf": LInfBall, "kl": KLBall}
 BISECTED = 1e-12
@@ -55,6 +56,27 @@ def model(ps, zs):
 def solved(ps, zs, ball):
     nature = SRectangular(ball).operator(model(ps, zs)).nature
     return nature, nature.improve(np.zeros(ps.shape[1] + 1))
+
+
+@pytest.mark.parametrize("kind", ["l1", "l2"])
+def test_a_budget_for_each_action_is_the_set_rectangular_in_states_and_actions(kind):
+    """The choice of an action is a step of its own, into a state of that pair, which has one action and its budget."""
+    rng = np.random.default_rng(0)
+    n, n_actions, discount = 4, 3, 0.81
+    p, r, radius = (
+        rng.dirichlet(np.ones(n), size=(n, n_actions)),
+        rng.random((n, n_actions)),
+        rng.random((n, n_actions)),
+    )
+    pairs = solve(MDP.from_dense(p, r, discount=discount), BALLS[kind](radius))
+    ids = np.arange(n * n_actions)
+    choices = [[s, a, n + s * n_actions + a, 1.0, 0.0] for s in range(n) for a in range(n_actions)]
+    steps = [[n + k, 0, t, p.reshape(-1, n)[k, t], r.ravel()[k] / 0.9] for k in ids.tolist() for t in range(n)]
+    s, a, t, share, reward = map(np.array, zip(*choices, *steps, strict=True))
+    split = MDP.from_transitions(s, a, t, share, reward, discount=0.9)  # two steps of 0.9 are one of 0.81
+    budget = np.concatenate([np.zeros(n), radius.ravel()])
+    states = solve(split, SRectangular(BALLS[kind](budget)))
+    assert states.value[:n] == pytest.approx(pairs.value, abs=1e-5)
 
 
 def facing(nature, weights):

@@ -159,7 +159,7 @@ def test_a_log_is_no_model(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("machine;condition;decision;profit\nM1;good;run;8.4\n")
     with pytest.raises(
-        urbe.ModelFileError, match="Rename the columns of a model; a log without probabilities is for plan"
+        urbe.ModelFileError, match=r"Say which column is which.* A log without probabilities is for plan"
     ):
         urbe.read_mdp(path, discount=0.9)
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from urbe.deep.compilation import cache_compilation
 from urbe.deep.saving.load import load
 from urbe.deep.training.train import train
 from urbe.runs.directory import saved_steps
+from urbe.sweep.finished import load_finished
 
 DATA = Path(__file__).parents[1] / "data"
 VERSIONS = sorted(path.name for path in DATA.glob("version_*"))
@@ -58,6 +60,67 @@ def test_a_run_goes_on(frozen):
     train(agent, folder / "run", 140)
     assert saved_steps(folder / "run")[-1] == 140
     assert load(folder / "run").history.log["step"].tolist() == [20, 40, 60, 80, 100, 120, 140]
+
+
+def others(kind):
+    """The folders of the versions of a kind that has versions of its own."""
+    return pytest.mark.parametrize("folder", sorted(DATA.glob(f"{kind}_*")), ids=lambda path: path.name)
+
+
+def test_every_version_of_every_other_kind_is_kept():
+    from urbe.deep.actor_critic import agent as critic
+    from urbe.deep.adaptive import agent as adaptive
+    from urbe.deep.adaptive import session
+    from urbe.sweep import finished
+
+    found = sorted(path.name for path in DATA.glob("*_*") if not path.name.startswith("version"))
+    assert found == ["adaptive_2", "critic_1", "sweep_1"]
+    assert (adaptive.VERSION, session.VERSION, critic.VERSION, finished.VERSION) == (2, 1, 1, 1)  # else freeze again
+
+
+@others("adaptive")
+def test_an_adaptive_agent_and_its_deployment_go_on(folder):
+    from urbe.deep import load_adaptive
+
+    expected = json.loads((folder / "expected.json").read_text())
+    agent = load_adaptive(folder / "agent")
+    assert agent.step == expected["adaptive_step"]
+    parts = agent.tensors()
+    weight = float(sum(np.abs(parts[name]).sum() for name in parts if name.startswith("run/q/")))
+    assert weight == pytest.approx(expected["adaptive_weight"], rel=1e-6)
+    assert weight > 0.0
+    session = agent.deploy(seed=0).load(folder / "session")
+    assert [step["action"] for step, _ in session.log] == expected["session_actions"]
+    assert session.memory.belief.log_b == pytest.approx(np.array(expected["session_belief"]), abs=1e-6)
+    session.act(POINTS[-1].astype(np.float32))
+    session.observe(1.0, POINTS[0].astype(np.float32), False, False)
+    assert len(session.log) == 4
+
+
+@others("critic")
+def test_an_actor_critic_goes_on(folder):
+    from urbe.deep import load_actor_critic
+
+    expected = json.loads((folder / "expected.json").read_text())
+    agent = load_actor_critic(folder / "agent")
+    assert agent.step == expected["critic_step"]
+    assert agent.probabilities(np.eye(7)) == pytest.approx(np.array(expected["critic_probabilities"]), abs=1e-6)
+    assert agent.learn(16).step > expected["critic_step"]
+
+
+class Row(NamedTuple):
+    name: str
+    value: float
+    count: int
+
+
+@others("sweep")
+def test_a_finished_cell_is_what_it_was(folder):
+    expected = json.loads((folder / "expected.json").read_text())
+    found = load_finished(folder, "f", Row)
+    assert [list(row) for row in found.rows()] == expected["sweep_rows"]
+    assert [cell.record.cell for cell in found.cells] == ["one"]
+    assert [name.partition("-")[0] for name in found.missing] == ["two"]
 
 
 def test_a_tabular_agent_is_what_it_was(frozen):

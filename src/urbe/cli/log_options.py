@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     group = parser.add_argument_group("how to read the log")
     group.add_argument(
-        "--columns", type=_pairs, metavar="WHAT=NAME,...",
+        "--columns", type=pairs, metavar="WHAT=NAME,...",
         help="names of the columns of state, action, reward (or cost), next_state, terminated, episode, step and time, "
         "if they differ",
     )  # fmt: skip
@@ -52,7 +52,8 @@ def chosen_log(options: argparse.Namespace) -> Transitions:
     )
 
 
-def _pairs(text: str) -> dict[str, str]:
+def pairs(text: str) -> dict[str, str]:
+    """Reads `what=name,...`."""
     found = {}
     for part in items(text):
         name, equals, own = part.partition("=")

@@ -6,6 +6,7 @@ import argparse
 
 from urbe import checks
 from urbe.cli.lists import states_of
+from urbe.cli.log_options import pairs
 from urbe.mdp.formats import read_mdp
 from urbe.mdp.model import MDP
 
@@ -23,8 +24,15 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="states where the process ends, or names of sets of states in the file, such as goal",
     )  # fmt: skip
     parser.add_argument(
-        "--labels", action="store_true", help="numbers in a CSV model are labels of states and actions, not 0-based ids"
+        "--labels",
+        action="store_true",
+        help="numbers in a CSV or Parquet model are labels of states and actions, not 0-based ids",
     )
+    parser.add_argument(
+        "--columns", type=pairs, metavar="WHAT=NAME,...",
+        help="names of the columns of state, action, next_state, probability, reward (or cost), lower and upper in a "
+        "CSV or Parquet model, if they differ",
+    )  # fmt: skip
     parser.add_argument("--constants", metavar="N=3,...", help="values of the undefined constants of a PRISM program")
     parser.add_argument(
         "--reward",
@@ -40,6 +48,7 @@ def read_model(path: str, options: argparse.Namespace, discount: float | None, f
         discount=discount,
         format=format,
         labels=True if options.labels else None,
+        names=options.columns,
         constants=options.constants,
         reward=options.reward,
         costs=options.costs,

@@ -38,6 +38,7 @@ EXAMPLES = """
 examples:
   urbe solve model.csv --discount 0.99 --set l1 --radius 0.5 --output policy.csv
   urbe solve model.csv --discount 0.99 --set kl --radius 0.1 --rectangular s
+  urbe solve table.csv --discount 0.99 --columns state=from,action=do,next_state=to,probability=p,reward=gain
   urbe solve model.tra --discount 0.95 --set interval --json
   urbe solve model.drn --discount 1 --costs --terminal goal --set kl --radius 0.1     expected cost to a goal, at most
   urbe solve model.npz --horizon 50 --set chi2 --radius 0.2
@@ -55,7 +56,9 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "model", help="a model file: .csv (craam), .npz, .tra (PRISM explicit), .drn (Storm), .umb, .bmdp"
+        "model",
+        help="a model file: .csv (craam), .parquet, .npz, .tra (PRISM explicit), .drn (Storm), .umb, .bmdp, or a "
+        "program in the PRISM language: .prism, .nm, .pm",
     )
     parser.add_argument(
         "--discount", type=float, metavar="G", help="in [0, 1]; needed unless the file stores one (.npz)"

@@ -10,6 +10,7 @@ PHRASES = (
     (r"names\['(\w+)'\] is '([^']*)'", r"--columns \1=\2"),
     (r"names has '(\w+)'", r"--columns has \1"),
     (r"missing_values=\[\.\.\.\]", "--missing-values"),
+    (r"names=\{\.\.\.\}", "--columns"),
     (r"names has both", "--columns has both"),
     (r'missing="drop"', "--missing drop"),
     (r"constants='([^']*)'", r"--constants \1"),

@@ -88,6 +88,12 @@ def frame_names(frame: Any) -> list[Any]:
     return [*names, *(level for level in _levels(frame) if level not in list(names))]
 
 
+def is_table(value: Any) -> bool:
+    """Whether `value` is a table whose columns have names, not a column or a path."""
+    columned = isinstance(value, Mapping) or hasattr(value, "column_names") or hasattr(type(value), "columns")
+    return columned or bool(getattr(getattr(value, "dtype", None), "names", None))
+
+
 def collected(frame: Any) -> Any:
     """The frame itself, or what a lazy one of polars holds."""
     return frame.collect() if type(frame).__name__ == "LazyFrame" else frame

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from urbe import checks
+from urbe import checks, memory
 from urbe.mdp.labels import NO_LABELS, Label, Labels
 from urbe.mdp.rows import Rows
 from urbe.types import BoolArray, FloatArray, IntArray
@@ -90,11 +90,11 @@ class MDP:
 
     @staticmethod
     def from_transitions(
-        state: ArrayLike,
-        action: ArrayLike,
-        next_state: ArrayLike,
-        probability: ArrayLike | None,
-        reward: ArrayLike,
+        state: ArrayLike | Any,
+        action: ArrayLike | None = None,
+        next_state: ArrayLike | None = None,
+        probability: ArrayLike | None = None,
+        reward: ArrayLike | None = None,
         *,
         discount: float,
         n_states: int | None = None,
@@ -107,7 +107,8 @@ class MDP:
         """Builds a model from a list of transitions; see `urbe.mdp.build.from_transitions`.
 
         States and actions may be strings or categoricals: they become `labels`, which `terminal` and `initial` then
-        use, as in `terminal=["sold"], initial="new"`. For a table of columns see `from_columns`.
+        use, as in `terminal=["sold"], initial="new"`. A table as the only argument, such as a frame of pandas or
+        polars, is read by `from_columns`, which has more options for it.
 
         >>> import urbe
         >>> mdp = urbe.MDP.from_transitions(
@@ -118,9 +119,30 @@ class MDP:
         use ('new', 'old', 'sold')
         """
         from urbe.mdp import build, model_columns
-        from urbe.mdp.frames import RowError
+        from urbe.mdp.frames import RowError, is_table
         from urbe.mdp.log_columns import DROP
 
+        if is_table(state):
+            given = {"action": action, "next_state": next_state, "probability": probability, "reward": reward,
+                     "n_states": n_states, "lower": lower, "upper": upper}  # fmt: skip
+            if extra := next((name for name, value in given.items() if value is not None), None):
+                raise ValueError(f"state is a table, which has all columns, so {extra} must be left out.")
+            return model_columns.model_of(
+                state,
+                discount=discount,
+                terminal=terminal if np.size(terminal) else None,
+                initial=initial,
+                row_tolerance=row_tolerance,
+            )
+        if action is None or next_state is None or reward is None:
+            absent = next(
+                name for name, value in (("action", action), ("next_state", next_state), ("reward", reward))
+                if value is None
+            )  # fmt: skip
+            raise ValueError(
+                f"{absent} is None, expected one value for each transition. Give state, action, next_state, "
+                "probability and reward, or a table of all of them."
+            )
         columns = {"state": state, "action": action, "next_state": next_state}
         if model_columns.have_labels(state, action, next_state):
             if n_states is not None:
@@ -361,6 +383,14 @@ class MDP:
 
     def to_dense(self) -> tuple[FloatArray, FloatArray]:
         """`transition[s, a, s_next]` and expected `reward[s, a]`; rows that do not exist are zero."""
+        n_pairs = self.n_states * self.n_actions
+        memory.require(
+            {
+                f"transitions of {n_pairs} pairs over {self.n_states} states": 8.0 * n_pairs * (self.n_states + 1),
+                f"work on {self.rows.n_entries} entries": 24.0 * self.rows.n_entries,
+            },
+            "Use matrix(), which is sparse, or a smaller model.",
+        )
         transition = np.zeros((self.n_states, self.n_actions, self.n_states))
         reward = np.zeros((self.n_states, self.n_actions))
         entry_row = self.rows.entry_row

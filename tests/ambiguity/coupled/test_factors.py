@@ -378,7 +378,7 @@ def test_a_model_too_large_to_list_is_solved_and_its_kernel_refused(monkeypatch)
     again = urbe.solve(bare, a_set)
     monkeypatch.setattr(memory, "UNNOTICED", 0)
     monkeypatch.setattr(memory, "available", lambda: 10)
-    with pytest.raises(memory.NotEnoughMemory, match=r"12 rows over 6 states.*operator\.factors"):
+    with pytest.raises(memory.NotEnoughMemory, match=r"12 rows over 6 states.*listed=False.*operator\.factors"):
         urbe.certify(again)
     with pytest.raises(memory.NotEnoughMemory, match=r"coefficients of 2 factors in 12 rows.*sparse array"):
         urbe.solve(bare, a_set)

@@ -325,7 +325,7 @@ def test_ids_from_one_need_labels(tmp_path):
     path.write_text(HEADER + "1,1,2,1,0.5\n2,1,1,1,0\n")
     with pytest.raises(ValueError, match=r"state 0 appears nowhere; .* with labels=True"):
         urbe.read_mdp(path, discount=0.9)
-    with pytest.raises(ValueError, match="labels=True is for CSV files"):
+    with pytest.raises(ValueError, match="labels=True is for CSV and Parquet files"):
         urbe.read_mdp(tmp_path / "m.npz", labels=True)
 
 

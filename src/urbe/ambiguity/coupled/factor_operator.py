@@ -293,8 +293,8 @@ def listed_rows(mixing: Rows, factors: Rows) -> Rows:
     size = mixing.n_rows * min(usual, factors.n_states)
     memory_left.require(
         {f"{mixing.n_rows} rows over {factors.n_states} states": 24.0 * size},
-        "Solve without listing them: values, bounds and policies of a FactorSet do not need them, and nature's factors "
-        "are solution.operator.factors(solution.at).",
+        "Solve without listing them, with FactorSet.model(..., listed=False): values, bounds and policies of a "
+        "FactorSet do not need them, and nature's factors are solution.operator.factors(solution.at).",
     )
     return Rows.of_matrix(u @ w, mixing.reward)
 

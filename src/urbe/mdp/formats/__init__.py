@@ -3,6 +3,7 @@
 from urbe.mdp.formats.craam_csv import read_scenarios as read_scenarios
 from urbe.mdp.formats.craam_policy import read_budget as read_budget
 from urbe.mdp.formats.craam_policy import write_policy as write_policy
+from urbe.mdp.formats.errors import LabelsLost as LabelsLost
 from urbe.mdp.formats.errors import ModelFileError as ModelFileError
 from urbe.mdp.formats.logs import read_log as read_log
 from urbe.mdp.formats.logs import write_log as write_log

@@ -9,7 +9,8 @@ of interval models. The format knows neither discount nor first state. A state t
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -34,10 +35,11 @@ _IDS = ("idstatefrom", "idaction", "idstateto")
 _LARGEST_SCENARIOS = 2**29  # numbers, 4 GiB
 
 
-def read(path: Path, *, discount: float, labels: bool | None = None) -> MDP:
+def read(path: Path, *, discount: float, labels: bool | None = None, names: Mapping[str, str] | None = None) -> MDP:
     """Reads a CSV file; see `urbe.read_mdp`."""
-    if labels or _has_labels(path):
-        return _read_labelled(path, discount, labels)
+    if labels or names or _has_labels(path):
+        texts = read_text(path)
+        return model_of_table(path, texts, discount=discount, labels=labels, names=names, lines=texts.lines)
     table = read_columns(path, (*_IDS, "reward"), ("probability", "lower", "upper", "idoutcome"))
     if ("lower" in table) != ("upper" in table):
         raise ModelFileError(
@@ -58,7 +60,7 @@ def read(path: Path, *, discount: float, labels: bool | None = None) -> MDP:
 
 
 def _has_labels(path: Path) -> bool:
-    """Whether the table is none of craam's: texts as ids, other separators, costs, or columns such as `state`."""
+    """Whether the table is none of craam's: texts as ids, other separators, costs, or columns of other names."""
     lines = head(path, 2)
     if len(lines) < 2:
         return False
@@ -70,27 +72,36 @@ def _has_labels(path: Path) -> bool:
     if all(name in named for name in _IDS):
         costs = "reward" not in named and not {"cost", *SYNONYMS["cost"]}.isdisjoint(map(str.lower, header))
         return costs or not all(is_number(named[name]) for name in _IDS)
-    known = {name.lower() for name in header}
-    return all(not known.isdisjoint((name, *SYNONYMS[name])) for name in ("state", "action", "next_state"))
+    return not any(name in named for name in _IDS)
 
 
-def _read_labelled(path: Path, discount: float, labels: bool | None) -> MDP:
-    table = read_text(path)
+def model_of_table(
+    path: Path,
+    table: Any,
+    *,
+    discount: float,
+    labels: bool | None,
+    names: Mapping[str, str] | None,
+    lines: Sequence[int] | None = None,
+) -> MDP:
+    """The model in the columns of a file; errors name the line of a row, or the row if `lines` is None."""
     if "idoutcome" in table.column_names:
         raise ModelFileError(
             path, "has labels or costs, and a column idoutcome; expected ids 0, 1, 2, ... and rewards with outcomes."
         )
     try:
-        return model_of(table, discount=discount, labels=labels, row_tolerance=ROW_TOLERANCE)
+        return model_of(table, discount=discount, labels=labels, names=names, row_tolerance=ROW_TOLERANCE)
     except RowError as error:
         message = error.message.replace(STANDS_FOR, "")
-        raise ModelFileError(path, message, table.lines[error.row], error.name) from None
+        if lines is None:
+            raise ModelFileError(path, f"row {error.row} {message} Rows count from 0.", column=error.name) from None
+        raise ModelFileError(path, message, lines[error.row], error.name) from None
     except PairError as error:
         raise ModelFileError(path, error.message) from None
     except ModelFileError:
         raise
     except (ValueError, OverflowError) as error:
-        said = str(error).replace(NAME_THEM, " Rename the columns of a model; a log without probabilities is for plan.")
+        said = str(error).replace(NAME_THEM, f"{NAME_THEM} A log without probabilities is for plan.")
         raise ModelFileError(path, said) from None
 
 
@@ -139,7 +150,16 @@ def read_scenarios(path: Path, *, discount: float) -> tuple[MDP, FloatArray]:
 
 def write(mdp: MDP, path: Path) -> None:
     """Writes a model, states and actions by their labels if they have any; see `urbe.write_mdp`."""
-    assemble.require_transitions(mdp, "a CSV file")
+    columns = columns_of(mdp, "a CSV file")
+    if mdp.labels:
+        write_table(path, columns, format="csv")
+    else:
+        replace_files({path: text_writer(csv_text(list(columns), list(columns.values())))})
+
+
+def columns_of(mdp: MDP, format_name: str) -> dict[str, np.ndarray]:
+    """The columns of a model."""
+    assemble.require_transitions(mdp, format_name)
     s, a, t, p, r = assemble.entry_columns(mdp)
     names = [*_IDS, "probability", "reward"]
     columns: list[np.ndarray] = [s, a, t, p, r]
@@ -158,9 +178,7 @@ def write(mdp: MDP, path: Path) -> None:
     if mdp.labels:
         s, a, t = (columns[k] for k in range(3))
         columns[:3] = [mdp.labels.state_column(s), mdp.labels.action_column(a), mdp.labels.state_column(t)]
-        write_table(path, dict(zip(names, columns, strict=True)), format="csv")
-        return
-    replace_files({path: text_writer(csv_text(names, columns))})
+    return dict(zip(names, columns, strict=True))
 
 
 def _states(table: TextTable, s: IntArray, t: IntArray) -> tuple[int, BoolArray]:

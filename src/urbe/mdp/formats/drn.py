@@ -18,7 +18,8 @@
 `init` marks the initial states, with equal probability. A state labelled `deadlock` whose only transition is a
 self-loop of reward 0 is terminal: Storm adds such loops to terminal states, and so does `write`. Other labels become
 `MDP.propositions`. Names of actions that are whole numbers are their ids, other names become labels, unless a state has
-a name twice: then actions are counted. Names of states are not written, as the format has none.
+a name twice: then actions are counted. The format has no names of states, so they are comments after the line of the
+state, `//[x=1]`, where Storm writes the variables of programs; `read` takes them if all states have different ones.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ from urbe.mdp.build import from_transitions
 from urbe.mdp.formats import assemble
 from urbe.mdp.formats.assemble import ROW_TOLERANCE
 from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.names import AND, label_of, text_of, words_of
 from urbe.mdp.formats.text import NUMBER, Path, content, shown
 from urbe.mdp.intervals import PairError
-from urbe.mdp.labels import Labels, encode
+from urbe.mdp.labels import Label, Labels, encode
 from urbe.mdp.model import MDP
 from urbe.mdp.model_columns import in_labels
 from urbe.types import BoolArray, FloatArray, IntArray
@@ -47,6 +49,8 @@ TYPES = ("MDP", "DTMC")
 _VALUE = re.compile(rf"{NUMBER}(?:/\d+)?", re.ASCII)
 _STATE = re.compile(r"state\s+(\d{1,10})(?:\s+\[([^\]]*)\])?((?:\s+(?:\"[^\"]*\"|[^\s\"\[{!]\S*))*)\s*")
 _ACTION = re.compile(r"action\s+([^\s\[]\S*)(?:\s+\[([^\]]*)\])?\s*")
+_COMMENT = re.compile(r"//\[(.*)\]")
+_STORMS_AND = "\t& "
 _MOVE = re.compile(r"(\d{1,10})\s*:\s*(?:\[\s*([^\s,\]]+)\s*,\s*([^\s,\]]+)\s*\]|(\S+))\s*")
 
 
@@ -59,6 +63,7 @@ class _Parsed:
     header: dict[str, list[str]] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     marks: dict[str, list[int]] = field(default_factory=dict)
+    state_names: dict[int, str] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     owner: list[int] = field(default_factory=list)
     pays: list[float] = field(default_factory=list)
@@ -102,7 +107,7 @@ def read(path: Path, *, discount: float, reward: str | None = None) -> MDP:
     starts = found.marks.pop("init", [])
     initial = np.bincount(starts, minlength=n_states) / len(starts) if starts else None
     marks = {name: np.array(sorted(set(states))) for name, states in found.marks.items() if name != "deadlock"}
-    return replace(mdp, labels=Labels(actions=labels), initial=initial, propositions=marks)
+    return replace(mdp, labels=Labels(_states(found, n_states), labels), initial=initial, propositions=marks)
 
 
 def write(mdp: MDP, path: Path) -> None:
@@ -110,7 +115,8 @@ def write(mdp: MDP, path: Path) -> None:
     assemble.require_transitions(mdp, "a DRN file")
     if mdp.rows.rewards_successors:
         raise ValueError(
-            "The model's rewards depend on the successor, but a DRN file has one for each action; write .npz or .tra."
+            "The model's rewards depend on the successor, but a DRN file has one for each action. Write .npz, .csv, "
+            ".tra or .umb."
         )
     starts = assemble.uniform_starts(mdp, "a DRN file")
     replace_files({path: text_writer(_text(mdp, starts))})
@@ -121,6 +127,8 @@ def _parse(found: _Parsed) -> _Parsed:
     for number, line in content(found.path):
         text = line.strip()
         if text.startswith("//"):
+            if state >= 0 and (comment := _COMMENT.fullmatch(text)):
+                found.state_names.setdefault(state, comment[1])
             continue
         if text.startswith("@"):
             section, _, rest = text.partition(":")
@@ -252,6 +260,22 @@ def _actions(found: _Parsed, owner: IntArray, acts: BoolArray) -> tuple[IntArray
     return action, labels
 
 
+def _states(found: _Parsed, n_states: int) -> tuple[Label, ...] | None:
+    """Names of the states, or None if some have none or the same.
+
+    Of a Boolean variable that is true, Storm leaves out the name; other states, where it is false, have it.
+    """
+    texts = [found.state_names.get(state) for state in range(n_states)]
+    parts = [None if text is None else text.split(_STORMS_AND) for text in texts]
+    untrue = {k: part[1:] for each in parts for k, part in enumerate(each or ()) if part.startswith("!")}
+    names = [
+        None if each is None else label_of(AND.join(filter(None, (p or untrue.get(k) for k, p in enumerate(each)))))
+        for each in parts
+    ]
+    known = [name for name in names if name is not None]
+    return tuple(known) if len(set(known)) == n_states else None
+
+
 def _terminal(
     found: _Parsed, owner: IntArray, choice: IntArray, target: IntArray, pays: FloatArray, n_states: int
 ) -> np.ndarray:
@@ -276,15 +300,16 @@ def _text(mdp: MDP, starts: IntArray) -> Iterator[str]:
     for name, states in {"init": starts, **mdp.propositions}.items():
         for state in np.asarray(states).tolist():
             marks.setdefault(state, []).append(f'"{name}"' if re.search(r"\s", name) else name)
-    reward = rows.reward.tolist()
+    reward, actions = rows.reward.tolist(), words_of([mdp.labels.action(a) for a in range(mdp.n_actions)])
     for state in range(mdp.n_states):
         said = [*marks.get(state, []), *(["deadlock"] if mdp.terminal[state] else [])]
         yield " ".join([f"state {state}", *(["[0]"] if pays else []), *said]) + "\n"
+        if mdp.labels.states is not None:
+            yield f"//[{text_of(mdp.labels.states[state])}]\n"
         if mdp.terminal[state]:
             yield f"\taction 0{' [0]' if pays else ''}\n\t\t{state} : {'1' if mdp.bounds is None else '[1, 1]'}\n"
         for row in range(int(mdp.row_start[state]), int(mdp.row_start[state + 1])):
-            name = re.sub(r"\s|^\[|^$", "_", mdp.labels.action(int(mdp.action[row])))
-            yield f"\taction {name}{f' [{reward[row]!r}]' if pays else ''}\n"
+            yield f"\taction {actions[mdp.action[row]]}{f' [{reward[row]!r}]' if pays else ''}\n"
             for at in range(int(rows.entry_start[row]), int(rows.entry_start[row + 1])):
                 yield f"\t\t{rows.successor[at]} : {_share(mdp, at)}\n"
 

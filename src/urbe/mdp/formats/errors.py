@@ -32,5 +32,9 @@ class ModelFileError(ValueError):
         return f"{where}: {self.message}"
 
 
+class LabelsLost(UserWarning):
+    """A model was written in a format that cannot hold some of its labels; the message says which."""
+
+
 class NotUtf8(ModelFileError):
     """A file is text in another encoding, or no text."""

@@ -25,7 +25,7 @@ from urbe.mdp.formats.csv_table import csv_text, read_columns, read_header
 from urbe.mdp.formats.errors import ModelFileError, NotUtf8
 from urbe.mdp.formats.text import comments_after, head, shown
 from urbe.mdp.formats.text_columns import TextColumns, fields_of, is_number, read_text, separator_of
-from urbe.mdp.frames import MISSING, STANDS_FOR, RowError
+from urbe.mdp.frames import MISSING, STANDS_FOR, RowError, is_table
 from urbe.mdp.labels import LARGEST_ID
 from urbe.mdp.log_columns import NAME_THEM, Missing, log_of, probability_notes, with_id_notes
 from urbe.mdp.transitions import NEEDED, OPTIONAL, Transitions, column_names
@@ -39,7 +39,7 @@ _LARGEST_COUNT = 2**53  # beyond it text read as floating point would lose digit
 
 
 def read_log(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     *,
     names: Mapping[str, str] | None = None,
     missing: Missing = "refuse",
@@ -55,7 +55,8 @@ def read_log(
     Parquet needs `pip install urbe[logs]`.
 
     Args:
-      path: ends in .csv, .tsv or .txt, with or without .gz, or in .parquet or .pq.
+      path: ends in .csv, .tsv or .txt, with or without .gz, or in .parquet or .pq; or the table itself, such as a
+        pandas or polars frame, which `Transitions.from_columns` reads.
       names: names of columns that differ from the usual ones, as in `{"state": "condition"}`; a column `cost` is read
         as a reward with the opposite sign.
       missing: "refuse" rows that lack a value, or "drop" them; `Transitions.notes` counts them.
@@ -75,6 +76,10 @@ def read_log(
     ...     read_log(path)
     Transitions(2 rows: state, action, reward, next_state, terminated)
     """
+    if is_table(path):
+        return Transitions.from_columns(
+            path, names=names, missing=missing, missing_values=missing_values, labels=labels
+        )
     checks.file_path("path", path)
     checks.one_of("missing", missing, ("refuse", "drop"))
     asked = Asked(names, missing, missing_values, labels)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from urbe import checks
-from urbe.mdp.formats import bmdp, craam_csv, drn, npz, prism, prism_language, umb
+from urbe.mdp.formats import bmdp, craam_csv, drn, npz, parquet, prism, prism_language, umb
+from urbe.mdp.formats.errors import LabelsLost
 from urbe.mdp.formats.label_file import with_label_file, write_label_file
+from urbe.mdp.formats.names import words_of
 from urbe.mdp.model import MDP, check_model
 
 
@@ -25,6 +28,7 @@ PROGRAM = "prism-language"
 
 FORMATS = {
     "csv": Format(craam_csv.read, craam_csv.write),
+    "parquet": Format(parquet.read, parquet.write),
     "npz": Format(npz.read, npz.write),
     "prism": Format(prism.read, prism.write),
     "bmdp": Format(bmdp.read, bmdp.write),
@@ -32,11 +36,15 @@ FORMATS = {
     "umb": Format(umb.read, umb.write),
     PROGRAM: Format(prism_language.read, prism_language.write),
 }
-LABELLED_BESIDE = ("csv", "bmdp")
+TABLES = ("csv", "parquet")
+
+LABELLED_BESIDE = (*TABLES, "bmdp")
 """Formats without state labels, which are stored in `model.csv.lab` beside `model.csv`."""
 
 SUFFIXES = {
     ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
     ".npz": "npz",
     ".tra": "prism",
     ".bmdp": "bmdp",
@@ -55,6 +63,7 @@ def read_mdp(
     discount: float | None = None,
     format: str | None = None,
     labels: bool | None = None,
+    names: Mapping[str, str] | None = None,
     constants: str | None = None,
     reward: str | None = None,
     costs: bool = False,
@@ -65,24 +74,27 @@ def read_mdp(
     |---------|---------------|---------------------------------------------------------|------------------------------|
     | `npz`   | `.npz`        | our own: the arrays, bit for bit                        |                              |
     | `csv`   | `.csv`        | craam's list of transitions                             | discount, first state        |
-    | `prism` | `.tra`        | PRISM's explicit files, with `.lab`, `.srew`, `.trew`   | discount, nominal in bounds  |
+    | `parquet` | `.parquet .pq` | the columns of a CSV file; `pip install urbe[logs]`  | discount, first state        |
+    | `prism` | `.tra`        | PRISM's explicit files, `.tra .sta .lab .srew .trew`    | discount, nominal in bounds  |
     | `bmdp`  | `.bmdp .txt`  | bmdp-tool's intervals; terminal states pay 1 on arrival | discount, first, nominal     |
     | `drn`   | `.drn`        | Storm's text, with labels, action names, intervals      | discount, nominal in bounds  |
     | `umb`   | `.umb`        | the binary of model checkers; `pip install urbe[umb]`   | discount, nominal in bounds  |
     | `prism-language` | `.prism .nm .pm` | a program; read only, `pip install urbe[storm]` | discount           |
 
-    CSV and bmdp-tool files have no labels of states (`MDP.propositions`): a file `model.csv.lab` beside `model.csv`, in
-    the form of PRISM's, has them, and is read with the model.
+    CSV, Parquet and bmdp-tool files have no labels of states (`MDP.propositions`): a file `model.csv.lab` beside
+    `model.csv`, in the form of PRISM's, has them, and is read with the model.
 
     In a CSV file a state that is only a successor is terminal, and every id up to the largest must appear. States and
-    actions of a CSV file may be strings: they become labels (`MDP.labels`), which NPZ files keep, too.
+    actions of a CSV or Parquet file may be strings: they become labels (`MDP.labels`), which NPZ files keep, too.
     Text may have few digits: rows that sum to one within 1e-5 are rescaled.
 
     Args:
       path: the file; of a PRISM model, the `.tra` file.
       discount: in [0, 1]; needed for every format but npz, where it replaces the stored one.
       format: one of `FORMATS`, by default that of the suffix.
-      labels: for a CSV file, True reads numbers of states and actions as labels, such as ids that begin at 1.
+      labels: for a CSV or Parquet file, True reads numbers of states and actions as labels, such as ids from 1.
+      names: for such a file, names of columns that differ from the usual ones, as in `{"state": "condition"}`; see
+        `MDP.from_columns`.
       constants: values of undefined constants of a program in the PRISM language: "N=3,p=0.9".
       reward: name of the rewards of such a program or of a DRN file, if it has several.
       costs: the file's rewards are costs, where lower is better: read them with the opposite sign, so that values are
@@ -119,9 +131,13 @@ def read_mdp(
                 f"{argument}={value} is for programs in the PRISM language{also}, which {os.fspath(path)} is not; "
                 "leave it out."
             )
-    if labels is not None and name != "csv":
-        raise ValueError(f"labels=True is for CSV files, which {os.fspath(path)} is not; leave it out.")
-    mdp = FORMATS[name].read(path, discount=gamma, **choice, **({} if labels is None else {"labels": labels}))
+    for argument, value in (("labels=True", labels), ("names={...}", names)):
+        if value is not None and name not in TABLES:
+            raise ValueError(f"{argument} is for CSV and Parquet files, which {os.fspath(path)} is not; leave it out.")
+    if name in TABLES:
+        mdp = FORMATS[name].read(path, discount=gamma, labels=labels, names=names)
+    else:
+        mdp = FORMATS[name].read(path, discount=gamma, **choice)
     return _paid(with_label_file(mdp, path) if name in LABELLED_BESIDE else mdp, costs)
 
 
@@ -135,8 +151,9 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     over some states, and PRISM itself rejects intervals that start at 0. A DRN file cannot hold such a distribution
     either, nor rewards that depend on the successor. A bmdp-tool file cannot hold rewards other than 1 for entering a
     terminal state. Propositions (`MDP.propositions`) are kept by all formats; beside CSV and bmdp-tool files they are
-    in a file of their own, `model.csv.lab`. Labels of states and actions (`MDP.labels`) are kept by NPZ and CSV files,
-    those of actions also by DRN (blanks become `_`) and UMB files, but not by PRISM and bmdp-tool files.
+    in a file of their own, `model.csv.lab`. Labels of states and actions (`MDP.labels`) are kept by all formats but
+    bmdp-tool's; PRISM files hold names of actions without blanks that are not all numbers, and blanks in those of DRN
+    files become `_`. A `LabelsLost` warning says which labels the format does not hold.
 
     Args:
       mdp: the model.
@@ -148,6 +165,25 @@ def write_mdp(mdp: MDP, path: str | os.PathLike[str], *, format: str | None = No
     FORMATS[name].write(mdp, path)
     if name in LABELLED_BESIDE:
         write_label_file(mdp, path)
+    if lost := labels_lost(mdp, path, format):
+        warnings.warn(lost, LabelsLost, stacklevel=2)
+
+
+def labels_lost(mdp: MDP, path: str | os.PathLike[str], format: str | None = None) -> str | None:
+    """What a file of this format cannot hold of the labels of a model, in a sentence; None if it holds them all."""
+    name, lost = _format(path, format), []
+    states, actions = mdp.labels.state_texts(range(mdp.n_states)), mdp.labels.action_texts(range(mdp.n_actions))
+    if name == "bmdp" and not _are_ids(states):
+        lost.append("states")
+    kept = {"bmdp": False, "prism": prism.keeps_names(actions), "drn": list(words_of(actions)) == actions}
+    if not (kept.get(name, True) or _are_ids(actions)):
+        lost.append("actions")
+    advice = "Write .npz or .csv to keep them."
+    return f"{os.fspath(path)} does not hold the names of {' and '.join(lost)}. {advice}" if lost else None
+
+
+def _are_ids(names: list[str]) -> bool:
+    return names == [str(k) for k in range(len(names))]
 
 
 def _paid(mdp: MDP, costs: bool) -> MDP:

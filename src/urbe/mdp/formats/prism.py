@@ -1,7 +1,9 @@
-"""PRISM's explicit files: transitions in `.tra`, and beside it `.lab`, `.srew` and `.trew` with the same stem.
+"""PRISM's explicit files: transitions in `.tra`, and beside it `.sta`, `.lab`, `.srew`, `.trew` with the same stem.
 
     .tra   states choices transitions       then  state choice successor probability [action]
            states transitions               then  state successor probability, a chain: one action, 0
+    .sta   (x,broken)                       then  state:(1,true)   named by its variables, `x=1 & broken`; below
+           (label)                          then  state:(any text) other names
     .lab   0="init" 1="deadlock" ...        then  state: labels      init: where the process starts, uniformly;
                                                                      others, such as "goal", are `MDP.propositions`
     .srew  states rewards                   then  state reward                       collected on leaving a state
@@ -10,9 +12,10 @@
 A probability may be an interval `[lower,upper]`; the nominal model is then the centre of the intervals. A state
 without choices is terminal. Columns are identified by position, and the header decides between a chain and a decision
 process, so a name may be any word without blanks: `east`, `0`, `(1,2)`. IntervalMDP.jl writes numbers there, in recent
-versions the position of the choice in the whole file. Names are therefore labels, and actions are the choices of a
-state, numbered as the file does. The exception are names `a0`, `a1`, ... on every transition that distinguish the
-choices of each state: `write` uses them for models whose actions are not 0, 1, 2, ... in each state.
+versions the position of the choice in the whole file. Where all names are numbers, or do not distinguish the choices
+of each state, or some transitions have none, actions are therefore the choices, numbered as the file does. Other names
+become labels of actions. The exception are names `a0`, `a1`, ..., which are ids: `write` uses them for models without
+labels whose actions are not 0, 1, 2, ... in each state.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -29,6 +33,7 @@ from urbe.atomic import replace_files, text_writer
 from urbe.mdp.formats import assemble, prism_parts
 from urbe.mdp.formats.errors import ModelFileError
 from urbe.mdp.formats.label_file import label_lines
+from urbe.mdp.formats.names import words_of
 from urbe.mdp.formats.prism_parts import beside, pair_keys, read_counts
 from urbe.mdp.formats.text import (
     BLANK,
@@ -39,11 +44,13 @@ from urbe.mdp.formats.text import (
     Path,
     TextTable,
     contains,
+    content,
     head,
     lines_of_numbers,
     read_table,
     shown,
 )
+from urbe.mdp.labels import Label, Labels
 from urbe.mdp.model import MDP
 from urbe.types import FloatArray, IntArray
 
@@ -55,6 +62,9 @@ TRANSITION_BYTES = 190.0
 SHORTEST_LINE = 8  # "0 0 0 1" and its end
 
 _INTERVAL = rf"\[{BLANK}({NUMBER}){BLANK},{BLANK}({NUMBER}){BLANK}\]"
+_NAME = re.compile(rf"(?>(?:\S++{GAP}){{3}})(?:\[[^\]]*+\]|[^\s\[]\S*+){BLANK}(\S*+)")
+_NUMBER = re.compile(NUMBER, re.ASCII)
+_ID = re.compile(r"a\d{1,9}", re.ASCII)
 _NAMED = re.compile(r"[ \t]a\d{1,9}\s*\Z", re.ASCII)
 
 
@@ -83,10 +93,13 @@ def read(path: Path, *, discount: float) -> MDP:
     terminal[s] = False
     holds = prism_parts.read_labels(path, n_states)
     starts = holds.pop("init", np.zeros(0, dtype=np.int64))
+    action, labels = _actions(s, choice, named, first, row), None
+    if named is None and not chain:
+        action, labels = _labelled(path, s, choice, first, row)
     mdp = assemble.model(
         table,
         s,
-        _actions(s, choice, named, first, row),
+        action,
         t,
         None if interval else table.probabilities("probability"),
         reward,
@@ -96,11 +109,17 @@ def read(path: Path, *, discount: float) -> MDP:
         initial=np.bincount(starts, minlength=n_states) / len(starts) if len(starts) else None,
         bounds=(table.numbers("lower"), table.numbers("upper")) if interval else None,
     )
-    return replace(mdp, propositions={name: states for name, states in holds.items() if name != "deadlock"})
+    names = Labels(prism_parts.read_states(path, n_states), labels)
+    return replace(
+        mdp, labels=names, propositions={name: states for name, states in holds.items() if name != "deadlock"}
+    )
 
 
 def write(mdp: MDP, path: Path) -> None:
-    """Writes `.tra`, `.lab` and `.srew` (or `.trew` when rewards differ within a state); see `urbe.write_mdp`."""
+    """Writes `.tra`, `.lab`, `.sta` if states have names, and `.srew`, or `.trew` when rewards differ within a state.
+
+    See `urbe.write_mdp`.
+    """
     assemble.require_transitions(mdp, "a PRISM file")
     initial = assemble.uniform_starts(mdp, "a PRISM file")
     s, a, t, p, r = assemble.entry_columns(mdp)
@@ -117,8 +136,20 @@ def write(mdp: MDP, path: Path) -> None:
         of_moves: Columns = [x[paid] if by_state is None else nowhere for x in (s, choice, t, r)]
         files[".trew"] = _table(f"{mdp.n_states} {mdp.n_rows} {len(of_moves[0])}", of_moves)
     texts: dict[Path, Iterator[str]] = {beside(path, suffix): parts for suffix, parts in files.items()}
+    if mdp.labels.states is not None:
+        texts[beside(path, ".sta")] = prism_parts.state_lines(mdp.labels.states)
     texts[path] = _transitions(mdp, s, choice, t, p, a)
     replace_files({file: text_writer(parts) for file, parts in texts.items()})
+    if mdp.labels.states is None:
+        beside(path, ".sta").unlink(missing_ok=True)  # of an earlier model
+
+
+def keeps_names(labels: Sequence[Label]) -> bool:
+    """Whether these names of actions, of all pairs of a model, are read as labels: words, not all of them numbers."""
+    words = words_of(labels)
+    return list(words) == [str(label) for label in labels] and not (
+        all(map(_NUMBER.fullmatch, words)) or all(map(_ID.fullmatch, words))
+    )
 
 
 def _read_transitions(path: Path, chain: bool, interval: bool) -> tuple[TextTable, IntArray | None]:
@@ -176,6 +207,23 @@ def _actions(s: IntArray, choice: IntArray, named: IntArray | None, first: IntAr
     return named if apart else choice
 
 
+def _labelled(
+    path: Path, s: IntArray, choice: IntArray, first: IntArray, row: IntArray
+) -> tuple[IntArray, tuple[Label, ...] | None]:
+    """Actions by their names in the order of the file; the choices if names do not tell those of each state apart."""
+    index: dict[str, int] = {}
+    named = np.zeros(len(s), dtype=np.int64)
+    for k, (_, line) in enumerate(islice(content(path), 1, None)):
+        match = _NAME.match(line.lstrip())
+        if match is None or not match[1]:
+            return choice, None
+        named[k] = index.setdefault(match[1], len(index))
+    if all(map(_NUMBER.fullmatch, index)):
+        return choice, None
+    action = _actions(s, choice, named, first, row)
+    return (action, tuple(index)) if action is named else (choice, None)
+
+
 def _state_rewards(s: IntArray, r: FloatArray) -> tuple[IntArray, FloatArray] | None:
     """States and their rewards, zero ones left out, or None when some state's rewards differ."""
     states, first, at = np.unique(s, return_index=True, return_inverse=True)
@@ -194,7 +242,11 @@ def _table(header: str, columns: Columns) -> Iterator[str]:
 def _transitions(mdp: MDP, s: IntArray, choice: IntArray, t: IntArray, p: FloatArray, a: IntArray) -> Iterator[str]:
     yield f"{mdp.n_states} {mdp.n_rows} {len(s)}\n"
     ids = zip(s.tolist(), choice.tolist(), t.tolist(), strict=True)
-    names = [f" a{x}" for x in a.tolist()] if (a != choice).any() else [""] * len(a)
+    known = [mdp.labels.action(x) for x in range(mdp.n_actions)]
+    if mdp.labels.actions is not None and keeps_names(known):
+        names = [f" {known[x]}" for x in a.tolist()]
+    else:
+        names = [f" a{x}" for x in a.tolist()] if (a != choice).any() else [""] * len(a)
     shares: Iterable[str]
     if mdp.bounds is None:
         shares = map(repr, p.tolist())

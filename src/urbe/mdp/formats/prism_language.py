@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from urbe import extras
 from urbe.mdp.formats import drn
 from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.names import valuation
 from urbe.mdp.formats.text import Path, shown
 from urbe.mdp.labels import Labels
 from urbe.mdp.model import MDP, fitting_labels
@@ -86,11 +87,7 @@ def _program(stormpy: Any, path: Path, constants: str | None) -> Any:
 
 def _state_name(valuations: Any, state: int) -> str:
     """The values of all variables: `!broken & x=1`."""
-    values = json.loads(str(valuations.to_json(state)))  # to_string has no names of variables that are true
-    return " & ".join(
-        f"{'' if value else '!'}{name}" if isinstance(value, bool) else f"{name}={value}"
-        for name, value in values.items()
-    )
+    return valuation(json.loads(str(valuations.to_json(state))))  # to_string has no names of variables that are true
 
 
 def _options(stormpy: Any, program: Any, path: Path, reward: str | None) -> Any:

@@ -1,13 +1,15 @@
-"""The files beside a PRISM `.tra` file: state rewards, transition rewards and labels."""
+"""The files beside a PRISM `.tra` file: names of states, state rewards, transition rewards and labels."""
 
 from __future__ import annotations
 
 import pathlib
 import re
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.names import label_of, text_of, valuation, variables_of
 from urbe.mdp.formats.text import (
     BLANK,
     GAP,
@@ -22,10 +24,17 @@ from urbe.mdp.formats.text import (
     shown,
     whole_numbers,
 )
+from urbe.mdp.labels import Label
 from urbe.types import FloatArray, IntArray
 
 _LABEL_NAMES = re.compile(rf'(?:{BLANK}\d{{1,9}}="[^"\n]*+"{BLANK})++\n?+', re.ASCII)
 _LABELLED = re.compile(rf"{BLANK}(\d{{1,18}}){BLANK}:({GAP}\d{{1,9}}(?:{GAP}\d{{1,9}})*+){BLANK}\n?+", re.ASCII)
+
+
+_VALUED = re.compile(rf"{BLANK}(\d{{1,18}}):\((.*)\){BLANK}\n?+", re.ASCII)
+_TRUTH = {"true": True, "false": False}
+_ANY_NAME = "label"
+"""The header of names that are no values of variables: a keyword of PRISM, so no variable is called so."""
 
 
 def beside(path: Path, suffix: str) -> pathlib.Path:
@@ -92,6 +101,42 @@ def read_rewards(
         _refuse_repeats(moves, entry)
         reward[order[entry]] += moves.numbers("reward")
     return reward
+
+
+def read_states(path: Path, n_states: int) -> tuple[Label, ...] | None:
+    """The names of all states in the `.sta` file beside a `.tra` file, if it exists."""
+    file = beside(path, ".sta")
+    if not file.exists():
+        return None
+    lines = content(file)
+    line, text = next(lines, (None, ""))
+    header = text.strip()
+    if not (header.startswith("(") and header.endswith(")")):
+        raise ModelFileError(file, f"found {shown(text)}, expected the variables of states, as (x,y).", line)
+    variables = header[1:-1].split(",")
+    names: dict[int, Label] = {}
+    first: dict[Label, int] = {}
+    for line, text in lines:
+        match = _VALUED.fullmatch(text)
+        values = [] if match is None else [match[2]] if variables == [_ANY_NAME] else match[2].split(",")
+        if match is None or len(values) != len(variables) or int(match[1]) >= n_states:
+            raise ModelFileError(file, f"found {shown(text)}, expected a state below {n_states}:{header}.", line)
+        state, name = int(match[1]), label_of(values[0])
+        if variables != [_ANY_NAME]:
+            name = valuation({x: _TRUTH.get(y, y) for x, y in zip(variables, values, strict=True)})
+        if state in names or first.setdefault(name, state) != state:
+            raise ModelFileError(file, f"found {shown(text)}, expected each state once, and names that differ.", line)
+        names[state] = name
+    if len(names) != n_states:
+        raise ModelFileError(file, f"has {len(names)} states, expected {n_states} as the file of transitions.")
+    return tuple(names[state] for state in range(n_states))
+
+
+def state_lines(names: Sequence[Label]) -> Iterator[str]:
+    """The lines of a `.sta` file."""
+    variables, rows = variables_of(names) or ((_ANY_NAME,), [[text_of(name)] for name in names])
+    yield f"({','.join(variables)})\n"
+    yield from (f"{state}:({','.join(values)})\n" for state, values in enumerate(rows))
 
 
 def read_labels(path: Path, n_states: int) -> dict[str, IntArray]:

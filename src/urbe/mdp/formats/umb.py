@@ -1,13 +1,18 @@
 """Unified Markov binary files (UMB), the exchange format of probabilistic model checkers, through the package `umbi`.
 
 States, choices with action names, branches, one reward annotation (of states, choices and branches, added up), atomic
-propositions and initial states are read and written. A state without choices is terminal.
+propositions and initial states are read and written. A state without choices is terminal. Names of states are
+written into the comment of the model, as JSON, since `umbi` reads no strings of states elsewhere; files of other tools
+have values of variables, which become names, `!broken & x=1`.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path as File
@@ -21,9 +26,10 @@ from urbe.mdp.build import from_transitions
 from urbe.mdp.formats import assemble
 from urbe.mdp.formats.assemble import ROW_TOLERANCE
 from urbe.mdp.formats.errors import ModelFileError
+from urbe.mdp.formats.names import valuation
 from urbe.mdp.formats.text import Path, shown
 from urbe.mdp.intervals import PairError
-from urbe.mdp.labels import Labels
+from urbe.mdp.labels import Label, Labels
 from urbe.mdp.model import MDP, fitting_labels
 from urbe.mdp.model_columns import in_labels
 from urbe.types import FloatArray
@@ -37,7 +43,8 @@ def read(path: Path, *, discount: float) -> MDP:
     with open(path, "rb"):  # a missing file is an OSError, and all else is about content
         pass
     try:
-        content = import_module("umbi.umb").read(File(path))
+        with _without_notice_of_starts():
+            content = import_module("umbi.umb").read(File(path))
         found = import_module("umbi.ats.ats_to_umb").explicit_umb_to_explicit_ats(content)
     except Exception as error:  # of whatever kind: the package has no error of its own
         raise ModelFileError(path, f"is damaged or not a UMB file: {shown(str(error), 200)}.") from None
@@ -48,7 +55,7 @@ def read(path: Path, *, discount: float) -> MDP:
     choices = list(found.choices)
     state = np.array([choice.state for choice in choices], dtype=np.int64)
     action, names = _actions(found, choices, state)
-    labels = Labels(actions=names)
+    labels = Labels(_states(content), names)
     at = np.repeat(np.arange(len(choices)), [len(choice.branches) for choice in choices])
     branches = [branch for choice in choices for branch in choice.branches]
     if not branches:
@@ -110,6 +117,9 @@ def write(mdp: MDP, path: Path) -> None:
         holds = np.zeros(mdp.n_states, dtype=bool)
         holds[states] = True
         made.add_ap_annotation(name).set_state_values(holds.tolist())
+    if mdp.labels.states is not None:
+        info = import_module("umbi.ats.model_info").ModelInfo
+        made.model_info = info(comment=Labels(states=mdp.labels.states).to_json())
     with tempfile.TemporaryDirectory() as folder:
         file = File(folder, "model.umb")
         umbi.ats.write(made, file)
@@ -121,6 +131,21 @@ def _umbi() -> Any:
     extras.need("UMB files", "umbi")
     import_module("umbi.ats")
     return import_module("umbi")
+
+
+@contextmanager
+def _without_notice_of_starts() -> Iterator[None]:
+    """Hides that `umbi` skips the file of initial states, which it always writes, of models that have none."""
+
+    def others(record: logging.LogRecord) -> bool:
+        return "unread file: state-is-initial.bin" not in record.getMessage()
+
+    log = logging.getLogger("umbi.umb.umb_to_tar")
+    log.addFilter(others)
+    try:
+        yield
+    finally:
+        log.removeFilter(others)
 
 
 def _put(out: Any, content: bytes) -> None:
@@ -135,6 +160,19 @@ def _actions(found: Any, choices: list[Any], state: np.ndarray) -> tuple[np.ndar
     names = found.choice_action_to_name
     plain = names is None or list(names) == [str(k) for k in range(len(names))]
     return np.array(ids, dtype=np.int64), None if plain else tuple(names)
+
+
+def _states(content: Any) -> tuple[Label, ...] | None:
+    """Names of the states: in the comment, or by their variables; None if there are none, or states share one."""
+    about = content.index.model_data
+    try:
+        named = Labels.from_json(about.comment).states if about is not None and about.comment else None
+    except (ValueError, TypeError):
+        named = None  # a comment of somebody else
+    if named is not None:
+        return named if len(named) == content.index.transition_system.num_states else None
+    names = [valuation(values) for values in (content.valuations or {}).get("states", [])]
+    return tuple(names) if names and len(set(names)) == len(names) else None
 
 
 def _probabilities(branches: list[Any]) -> tuple[FloatArray, FloatArray, bool]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from urbe import checks
-from urbe.mdp.build import from_rows
+from urbe import checks, memory
+from urbe.mdp.build import ROW_BYTES, from_rows
 from urbe.mdp.model import MDP
 from urbe.types import IntArray
 
 _BLOCK = 2**20
 """Entries drawn at a time; changing it changes the model of a seed."""
+
+_BLOCK_BYTES = 32.0
+"""Peak bytes of an entry while its block is drawn."""
 
 
 def garnet(
@@ -90,6 +93,14 @@ def _random_model(
         raise ValueError(f"n_states is {n}, expected below {2**31}.")
     rng = np.random.default_rng(seed)
     n_rows = n * a
+    memory.require(
+        {
+            f"a model of {n_rows * k} successors": 12.0 * n_rows * k,
+            f"checks of {n_rows} rows": ROW_BYTES * n_rows,
+            "successors drawn at a time": _BLOCK_BYTES * min(n_rows * k, _BLOCK),
+        },
+        "Use fewer states, actions or successors.",
+    )
     successor = np.empty((n_rows, k), dtype=np.int32)
     probability = np.empty((n_rows, k))
     block = max(1, _BLOCK // k)
