@@ -52,11 +52,15 @@ def test_the_readme_counts_the_claims_as_they_were_found():
     )
     count = Counter(verdicts)
     assert len(verdicts) > 15
-    tally = (
-        f"{count['holds', '']} hold, {count['holds', ' under']} hold under some "
-        f"assumptions, {count['does not hold', '']} do not hold, {count['undecided', '']} are undecided and "
-        f"{count['not testable', '']} could not be tested"
-    )
+    numbers = {
+        "hold": count["holds", ""],
+        "hold under some assumptions": count["holds", " under"],
+        "do not hold": count["does not hold", ""],
+        "are undecided": count["undecided", ""],
+        "could not be tested": count["not testable", ""],
+    }
+    *first, last = (f"{number} {outcome}" for outcome, number in numbers.items() if number)
+    tally = f"{', '.join(first)} and {last}"
     words = " ".join((ROOT / "README.md").read_text().split())
     assert f"Of its {len(verdicts)} claims" in words
     assert tally in words

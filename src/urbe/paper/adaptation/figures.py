@@ -207,7 +207,7 @@ def _worlds(results: Results) -> Figure:
     worlds, agents = worlds_of(results), results.unique("agent")
     columns = 2
     rows = -(-len(worlds) // columns)
-    figure, axes = panels(rows, columns, height=ROW * (rows_of(len(agents)) + 0.5), left=1.9, right=0.2, top=0.4)
+    figure, axes = panels(rows, columns, height=ROW * (rows_of(len(agents)) + 0.5), left=2.35, right=0.2, top=0.4)
     for panel, world in zip((each for line in axes for each in line), [*worlds, *[None] * columns], strict=False):
         if world is None:
             panel.set_visible(False)

@@ -52,11 +52,10 @@ def _summary(found: Sequence[Measured]) -> list[Section]:
     judged = verdicts(list(found))
     text = (
         "The paper's Table 1 ticks three properties for each of eight approaches. Here all systems plan from the same "
-        "data, and each entry of the paper, tick or cross, stands between what was measured and the verdict on it. A "
-        "verdict is on the paper's entry, not on the property: a cross holds if the property is absent.",
+        "data. For each property the table has the measurement, then the paper's tick or cross with the verdict on it. "
+        "A verdict is on the paper's entry, not on the property: a cross holds if the property is absent.",
     )
-    head = ("approach", "gain", "paper", "mitigates", "revisions", "paper", "learns online",
-            "states or growth", "paper", "scales")  # fmt: skip
+    head = ("approach", "gain", "mitigates", "revisions", "learns online", "states or growth", "scales")
     by_name = {each.name: each for each in found}
     lines = [line for line in PAPER if (line, COLUMNS[0]) in judged]
     table = Table(
@@ -70,16 +69,19 @@ def _summary(found: Sequence[Measured]) -> list[Section]:
 
 def _line(line: Line, there: Sequence[Measured], judged: dict[tuple[Line, str], list[Verdict]]) -> tuple[str, ...]:
     """A row of the table; numbers of several systems are separated by a slash, in their order."""
-    paper = ["✓" if tick else "✗" for tick in line.ticks]
-    said = [_concluded(judged[line, column]) for column in COLUMNS]
+    said = [
+        f"{'✓' if tick else '✗'} {_concluded(judged[line, column])}"
+        for tick, column in zip(line.ticks, COLUMNS, strict=True)
+    ]
     gain, _, revised, states, _, growth = zip(*map(_measures, there), strict=True)
     sized = [each.solved == LARGEST or each.rejected for each in there]
     time = [states[i] if by_size else growth[i] for i, by_size in enumerate(sized)]
     return (
         f"{' / '.join(each.name for each in there)}, {line.authors or 'this paper'}",
-        " / ".join(gain), paper[0], said[0], " / ".join(revised), paper[1], said[1],
-        " / ".join(time), paper[2], said[2],
-    )  # fmt: skip
+        *(" / ".join(gain), said[0]),
+        *(" / ".join(revised), said[1]),
+        *(" / ".join(time), said[2]),
+    )
 
 
 def _measures(each: Measured) -> tuple[str, ...]:
