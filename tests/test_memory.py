@@ -372,6 +372,7 @@ def test_forecasts_are_within_a_fifth_of_the_measured_peak(what):
 @pytest.mark.parametrize("what", ["draws", "small draws", "all states", "replay"])
 def test_forecasts_are_those_that_are_asked_for(what, monkeypatch):
     asked = []
+    rows = urbe.library.garnet(1500, 6, 3, seed=0, discount=0.9).rows
     monkeypatch.setattr(memory, "require", lambda parts, _: asked.append(sum(parts.values())))
     start = np.arange(0, 20_001, 10)
     if what == "draws":
@@ -381,5 +382,5 @@ def test_forecasts_are_those_that_are_asked_for(what, monkeypatch):
     elif what == "replay":
         init_replay(15_000, 300, 4, 2)
     else:
-        urbe.library.garnet(1500, 6, 3, seed=0, discount=0.9).rows.with_all_states()
+        rows.with_all_states()
     assert asked == [pytest.approx(FORECAST[what])]

@@ -143,7 +143,7 @@ def test_a_final_state_without_an_action_is_where_the_process_ended():
             {"t": [0, 1, 1]},
             "state[2] is 'new' and 'old' in row 1, which has the same trajectory and t; expected one row",
         ),
-        ({"t": [0, 1, 2], "done": [False, True, False]}, "done[1] says that the process ended, but row 2 goes on"),
+        ({"t": [0, 1, 2], "done": [False, True, False]}, "done[1] says that the process ended, but row 2 continues"),
         ({"time": ["2026-01-01", "yesterday", "2026-01-03"]}, "time[1] is 'yesterday', expected a number or a date"),
         ({"episode": ["a", None, "a"]}, "episode[1] is missing, expected the trajectory that the row belongs to."),
         ({"episode": ["a", "b", "c"]}, "No row is followed by another of its trajectory"),

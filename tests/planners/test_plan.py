@@ -304,7 +304,7 @@ def test_the_table_names_what_matters(plans):
     assert f"{plans['var', 0].guaranteed_at_start:.5g}" in text
     assert len(text.splitlines()) < 30
     assert "No guarantee" in str(plans["var_alone", 0])
-    assert "Whatever the true model" in str(plans["hoeffding", 0])
+    assert "For any true model" in str(plans["hoeffding", 0])
     assert repr(plans["bci", 0]).startswith("SafePlan(BCI(optimised=False), confidence 0.95, guaranteed ")
 
 

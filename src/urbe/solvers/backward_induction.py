@@ -31,11 +31,13 @@ def backward_induction(
     policies: list[PolicyRows] = []
     memory = policy_memory = None
     for step in range(horizon - 1, -1, -1):
-        value[step], of_rows, policy, memory = operator.improve(value[step + 1], memory, workers)
-        error[step] = operator.error(value[step + 1])
-        if given is not None:
+        if given is None:
+            value[step], of_rows, policy, memory = operator.improve(value[step + 1], memory, workers)
+            error[step] = operator.error(value[step + 1])
+        else:
             policy, fixed = given[step], FixedPolicy(operator, given[step])
             value[step], _, _, policy_memory = fixed.improve(value[step + 1], policy_memory, workers)
+            of_rows, memory = operator.action_values(value[step + 1], value[step + 1], policy, memory)
             error[step] = fixed.error(value[step + 1])
         error[step] += growth * error[step + 1]
         q.append(mdp.by_action(of_rows, fill=-np.inf))

@@ -301,7 +301,7 @@ def test_a_deployment_that_cannot_predict_does_not_begin():
     hidden = Hidden()
     agent = bayes_adaptive_dqn(hidden, POLES, switching=Switching(0.1), seed=0, **SMALL)
     with pytest.raises(
-        ValueError, match=r"Hidden cannot recover a state .* state_of\(obs\).* what each member predicts"
+        ValueError, match=r"Hidden cannot recover a state .* state_of\(obs\).* the members' predictions"
     ):
         agent.deploy()
 

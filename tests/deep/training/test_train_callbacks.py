@@ -243,7 +243,7 @@ def test_an_agent_that_was_evaluated_elsewhere_can_begin_a_run(fresh, tmp_path):
 
 
 def test_damaged_logs_are_refused_when_a_run_goes_on(fresh, whole, tmp_path):
-    train(fresh, tmp_path / "run", 230, callbacks=[poles()], checkpoint_every=70)
+    train(fresh, tmp_path / "run", 250, callbacks=[poles()], checkpoint_every=70)
     rng = np.random.default_rng(0)
     for name in LOGS:
         file = tmp_path / "run" / name
@@ -253,9 +253,21 @@ def test_damaged_logs_are_refused_when_a_run_goes_on(fresh, whole, tmp_path):
             damaged[at] ^= 1 << int(rng.integers(8))
             file.write_bytes(damaged)
             with pytest.raises(CheckpointError, match=f"{name}: is damaged"):
-                train(fresh, tmp_path / "run", 230, callbacks=[poles()], checkpoint_every=70)
+                train(fresh, tmp_path / "run", 250, callbacks=[poles()], checkpoint_every=70)
             assert file.read_bytes() == damaged
         file.write_bytes(data + b"1,2")  # what a kill leaves is no damage
+    train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
+    assert left(tmp_path / "run") == whole
+
+
+def test_the_last_rows_of_a_log_are_written_again(fresh, whole, tmp_path):
+    """They follow the checkpoint's part of the log, so damage there is repaired."""
+    train(fresh, tmp_path / "run", 230, callbacks=[poles()], checkpoint_every=70)
+    file = tmp_path / "run" / "log.csv"
+    data = file.read_bytes()
+    file.write_bytes(data[:-9])
+    train(fresh, tmp_path / "run", 230, callbacks=[poles()], checkpoint_every=70)
+    assert file.read_bytes() == data
     train(fresh, tmp_path / "run", STEPS, callbacks=[poles()], checkpoint_every=70)
     assert left(tmp_path / "run") == whole
 

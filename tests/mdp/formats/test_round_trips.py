@@ -185,9 +185,9 @@ def test_formats_follow_from_suffix_or_name(tmp_path):
     write_mdp(mdp, tmp_path / "model.data", format="csv")
     assert (tmp_path / "model.CSV").read_bytes() == (tmp_path / "model.data").read_bytes()
     assert entries(read_mdp(tmp_path / "model.data", discount=0.9, format="csv")) == entries(mdp)
-    with pytest.raises(ValueError, match=r"ends in '.data', expected one of .csv, .npz, .tra, .bmdp, .txt, .drn, .umb"):
+    with pytest.raises(ValueError, match=r"ends in '.data', expected one of .csv, .parquet, .pq, .npz, .tra, .bmdp"):
         read_mdp(tmp_path / "model.data", discount=0.9)
-    with pytest.raises(ValueError, match=r"format is 'xls', expected one of 'csv', 'npz', 'prism', 'bmdp'"):
+    with pytest.raises(ValueError, match=r"format is 'xls', expected one of 'csv', 'parquet', 'npz', 'prism'"):
         write_mdp(mdp, tmp_path / "model.csv", format="xls")
     with pytest.raises(ValueError, match=r"discount is missing: .*model.CSV cannot store one"):
         read_mdp(tmp_path / "model.CSV")

@@ -184,5 +184,7 @@ def test_the_highlight_compares_both_sets(results):
     figure = found.exhibit.figure
     figure.canvas.draw()
     (panel,) = panels_of(figure)
-    assert [series.name for series in panel.series] == ["optimum", "DQN", "URBE, paper's set", "URBE, narrow set"]
+    assert [series.name for series in panel.series] == [
+        *("optimum", "DQN", "DQN-URBE, paper's set", "DQN-URBE, narrow set")
+    ]
     assert mars_front.highlight(results_of(rows({"dqn": travels()}, seeds=(100,), sets=()))) is None

@@ -49,7 +49,7 @@ def _learned(cell: MarsCell, folder: Path) -> Iterator[Row]:
         warnings.simplefilter("ignore", OneMemberDecides)  # expected here: see the exact robust policy
         train(agent, folder / "run", cell.steps)
     yield _row(cell, "", "steps", agent.step)
-    yield _row(cell, "", "episodes", len(agent.history.episodes["length"]))
+    yield _row(cell, "", "episodes", int(agent.trainer.learner.episodes))
     policy = agent.policy
     ways: tuple[Acting, Acting] = ("greedy", "noisy" if policy.is_noisy else "epsilon")
     best = table(policy, rover, "greedy", EPSILON)
