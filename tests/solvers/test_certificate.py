@@ -17,7 +17,7 @@ from urbe.ambiguity.wasserstein import WassersteinBall
 from urbe.ambiguity.weighted_l1 import WeightedL1Ball
 from urbe.mdp.rows import Rows
 from urbe.solvers.certificate import certify
-from urbe.solvers.solution import solved
+from urbe.solvers.solution import Solution, solved
 from urbe.testing import small_models
 
 RIVER = urbe.library.riverswim(6, discount=0.95)
@@ -202,6 +202,25 @@ def test_action_values_under_a_shared_budget_are_those_of_natures_answer(nature,
         q = solution.q.copy()
         q[..., 3, action] += by
         assert f"q of state 3, action {action} is" in certify(replace(solution, q=q)).statement
+
+
+class _Elsewhere(Solution):
+    """A solution whose last kernel leads to the first successors, which none of these sets allows."""
+
+    def kernel_at(self, step):
+        kernel = super().kernel_at(step)
+        if step < len(self.policy) - 1:
+            return kernel
+        first = np.zeros(kernel.rows.n_entries)
+        first[kernel.rows.entry_start[:-1]] = 1.0
+        return replace(kernel, rows=replace(kernel.rows, probability=first))
+
+
+@pytest.mark.parametrize("nature", SHARED, ids=str)
+def test_steps_before_one_without_a_proof_have_none_either(nature):
+    certificate = certify(_Elsewhere(**vars(solve(RIVER, nature, BackwardInduction(3)))))
+    assert not certificate.holds
+    assert np.isinf(certificate.upper[0]).all()
 
 
 @pytest.mark.parametrize("nature", SHARED, ids=str)

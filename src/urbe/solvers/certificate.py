@@ -168,9 +168,9 @@ def _wrong_actions(
     if not nowhere.all():
         state, action = (int(i) for i in np.argwhere(~nowhere)[0])
         return f"q of state {state}, action {action} is {q[state, action]:.12g}, but the action does not exist."
-    below, above = (bound(v) for bound, v in zip(evidence.rows, (lower, upper), strict=True))
     found, slack = q[mdp.row_state, mdp.action], solution.gap + tolerance
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # NaN where a later step proves nothing, which is no bound
+        below, above = (bound(v) for bound, v in zip(evidence.rows, (lower, upper), strict=True))
         wrong = ~((found >= below - slack) & (found <= above + slack))
     if not wrong.any():
         return None
