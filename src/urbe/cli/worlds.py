@@ -122,7 +122,7 @@ HELP = """\
                                        below at 0.1 (a fourth number truncates above)
   half_length=uniform:0.25:1.25        --members uniform draws
   half_length=loguniform:0.1:5         --members draws, uniform in the logarithm
-For a Gymnasium environment, members are copies of it. Gymnasium's CartPole, Acrobot, MountainCar and MuJoCo
+For a Gymnasium environment, members are copies of it. Gymnasium's CartPole, Acrobot, MountainCar, Pendulum and MuJoCo
 environments work, as does any with the methods get_state, set_state, get_params and set_params. For others, --adapter
 names a class with these methods, each with the environment as its first argument. Modules in the working directory are
 found.

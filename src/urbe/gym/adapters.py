@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import gymnasium
 import numpy as np
-from gymnasium.envs.classic_control import AcrobotEnv, CartPoleEnv, MountainCarEnv
+from gymnasium.envs.classic_control import (
+    AcrobotEnv,
+    CartPoleEnv,
+    Continuous_MountainCarEnv,
+    MountainCarEnv,
+    PendulumEnv,
+)
 
 from urbe import checks
-from urbe.gym.changing_params import ChangingParams
-from urbe.gym.discrete_actions import DiscreteActions
-from urbe.gym.kinds import Env, Randomised, innermost
+from urbe.gym.kinds import Env, innermost
 from urbe.gym.mujoco import MujocoAdapter
 from urbe.gym.own_methods import OwnMethodsAdapter, has_own_methods
 from urbe.gym.simulator_env import SimulatorEnv
@@ -49,7 +52,7 @@ class AttributesAdapter:
 
     def get_state(self, env: Env) -> np.ndarray:
         """The state, such as angles and their velocities."""
-        return np.array(innermost(env).state, np.float64)
+        return np.array(innermost(env).state)
 
     def set_state(self, env: Env, state: np.ndarray) -> None:
         """Sets the state."""
@@ -116,27 +119,10 @@ _EXACT: dict[type[Any], Adapter] = {
     CartPoleEnv: CartPoleAdapter(),
     AcrobotEnv: AttributesAdapter((*_LINKS, "torque_noise_max"), above_zero=_LINKS),
     MountainCarEnv: AttributesAdapter(("force", "gravity")),
+    Continuous_MountainCarEnv: AttributesAdapter(("power",)),
+    PendulumEnv: AttributesAdapter(("g", "m", "l", "dt"), above_zero=("m", "l", "dt")),
     SimulatorEnv: SimulatorAdapter(),
 }
-
-_WATCHING = (
-    gymnasium.wrappers.TimeLimit,  # its clock is saved separately
-    gymnasium.wrappers.OrderEnforcing,
-    gymnasium.wrappers.PassiveEnvChecker,
-    gymnasium.wrappers.RecordEpisodeStatistics,
-)  # they change neither observations nor actions
-
-HARMLESS = (
-    *_WATCHING,
-    gymnasium.wrappers.TransformObservation,
-    gymnasium.wrappers.TransformReward,
-    gymnasium.wrappers.TransformAction,
-    DiscreteActions,
-)
-"""Wrappers without a memory, or whose memory is saved in another way."""
-
-_BOUND = gymnasium.wrappers.AddRenderObservation  # shows the environment it was made for, also in a copy
-_PER_EPISODE = (ChangingParams,)
 
 
 def adapter_of(env: Env) -> Adapter | None:
@@ -150,42 +136,6 @@ def adapter_of(env: Env) -> Adapter | None:
     if type(inner).__module__.startswith("gymnasium.envs.mujoco."):
         return MujocoAdapter()
     return OwnMethodsAdapter() if has_own_methods(env) else None
-
-
-def wrappers(env: Env) -> list[gymnasium.Wrapper[Any, Any, Any, Any]]:
-    """The wrappers of an environment, the outermost first."""
-    found = []
-    while isinstance(env, gymnasium.Wrapper):
-        found.append(env)
-        env = env.env
-    return found
-
-
-def randomised(env: Env) -> list[Randomised]:
-    """The wrappers that draw parameters."""
-    return [each for each in wrappers(env) if isinstance(each, Randomised)]
-
-
-def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
-    """The name of a wrapper whose memory no adapter saves, or None.
-
-    Args:
-      env: the environment with its wrappers.
-      across_episodes: whether memory from episode to episode counts, too.
-    """
-    harmless = HARMLESS if across_episodes else (*HARMLESS, *_PER_EPISODE)
-    kept = (
-        each
-        for each in wrappers(env)
-        if not isinstance(each, (*harmless, Randomised)) or isinstance(each, _BOUND)  # draws are kept with states
-    )
-    return next((type(each).__name__ for each in kept), None)
-
-
-def transforming(env: Env) -> str | None:
-    """The name of a wrapper that changes observations, actions or rewards, or None."""
-    kept = (each for each in wrappers(env) if not isinstance(each, (*_WATCHING, *_PER_EPISODE)))
-    return next((type(each).__name__ for each in kept), None)
 
 
 def no_members(env: Any) -> str:

@@ -19,10 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
-from urbe.gym.adapters import Adapter, wrappers
+from urbe.gym.adapters import Adapter
 from urbe.gym.kinds import AnyEnv, Env, innermost
 from urbe.gym.members.copies import EnvMembers, copy_of, model_behind
 from urbe.gym.rows import host_env
+from urbe.gym.wrapping import wrappers
 from urbe.simulators.base import Key, Outcomes, Params
 from urbe.simulators.limits import param_dict
 from urbe.simulators.uncertainty import UncertaintySet

@@ -10,9 +10,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from jaxtyping import UInt64
 
-from urbe.gym.adapters import Adapter, adapter_of, keeps_state, randomised, wrappers
+from urbe.gym.adapters import Adapter, adapter_of
 from urbe.gym.kinds import Env, innermost
 from urbe.gym.rows import HostEnv, autoreset_mode
+from urbe.gym.wrapping import keeps_state, randomised, wrappers
 
 _WORD = 2**64 - 1
 

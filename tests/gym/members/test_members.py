@@ -45,6 +45,14 @@ NOMINAL = {
     "CartPole": (lambda: gymnasium.make("CartPole-v1"), {"length": (0.25, 2.0)}),
     "Acrobot": (noisy_acrobot, {"LINK_MASS_2": (0.5, 2.0)}),
     "MountainCar": (lambda: gymnasium.make("MountainCar-v0"), {"force": (0.0005,), "gravity": (0.002,)}),
+    "MountainCarContinuous": (
+        lambda: DiscreteActions(gymnasium.make("MountainCarContinuous-v0"), [-1.0, 0.3, 1.0]),
+        {"power": (0.001,)},
+    ),
+    "Pendulum": (
+        lambda: DiscreteActions(gymnasium.make("Pendulum-v1"), [-2.0, 0.5, 2.0]),
+        {"g": (5.0, -5.0), "m": (2.0,), "l": (0.5,), "dt": (0.02,)},
+    ),
     "InvertedPendulum": (pendulum, {"gravity": (5.0, 15.0), "pole_mass": (2.0, 8.0)}),
     "Hopper": (hopper, {"torso_mass": (2.0, 5.0)}),
     "Ant": (ant, {"gravity": (5.0,)}),

@@ -26,8 +26,8 @@ from urbe.deep.loops.host.trainer import HostTrainer
 from urbe.deep.loops.recurrent import RecurrentTraining
 from urbe.deep.loops.trainer import Trainer
 from urbe.evaluation.adaptation import MemoryPolicy, Step
-from urbe.gym.adapters import wrappers
 from urbe.gym.stacked_history import StackedHistory
+from urbe.gym.wrapping import wrappers
 from urbe.simulators.base import Key
 from urbe.simulators.stacked import Frames, Stacked, frame, no_frames, pushed, with_frames
 

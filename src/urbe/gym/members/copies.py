@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float
 
 from urbe import checks
-from urbe.gym.adapters import Adapter, adapter_of, keeps_state, no_members
+from urbe.gym.adapters import Adapter, adapter_of, no_members
 from urbe.gym.kinds import AnyEnv, Env, innermost
 from urbe.gym.members.base import MemberOutcomes
 from urbe.gym.rows import Observations, host_env, step_env
+from urbe.gym.wrapping import keeps_state
 from urbe.simulators.distributions import Distribution
 from urbe.simulators.uncertainty import drawn_points
 
@@ -39,8 +40,8 @@ class EnvMembers:
       env: the environment, with its wrappers; of a SyncVectorEnv, its first one.
       params: parameters that differ from the environment's own, by name, for each member.
       include_nominal: whether the environment's own parameters, as they are now, are a member, the first.
-      adapter: sets its state and parameters; None for known kinds: Gymnasium's CartPole, Acrobot, MountainCar and
-        MuJoCo environments, and simulators of urbe.
+      adapter: sets its state and parameters; None for known kinds: Gymnasium's CartPole, Acrobot, MountainCar, Pendulum
+        and MuJoCo environments, and simulators of urbe.
       make: makes a copy, wrappers included; None copies `env` itself.
       shared_noise: whether copies draw the random numbers of the environment. False is for environments whose generator
         cannot be saved: each copy then draws its own, and copies are not tested against the environment.
@@ -236,7 +237,9 @@ def model_behind(env: AnyEnv, adapter: Adapter | type[Adapter] | None) -> tuple[
     if wrapper := keeps_state(model, across_episodes=False):
         raise ValueError(
             f"{model} has the wrapper {wrapper}, which may have a memory that copies lack, expected wrappers without "
-            "a memory. Leave it out, or give adapter= one that gets and sets its state, too."
+            "a memory. Leave it out; or derive it from gymnasium's ActionWrapper, ObservationWrapper or "
+            "RewardWrapper, with a method that changes no attribute; or give adapter= one that gets and sets its "
+            "state, too."
         )
     return model, known
 

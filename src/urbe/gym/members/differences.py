@@ -1,4 +1,4 @@
-"""Find differences between two states, or between two environments that should be in the same state."""
+"""Find the first difference of two states."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from urbe.gym.adapters import HARMLESS, wrappers
-from urbe.gym.kinds import Env, innermost
-
 _NUMBERS = (bool, int, float, str, np.generic, np.ndarray, jax.Array)
-_IGNORED = ("_np_random_seed", "spec")  # describe how an environment was made, not its state
 
 
 def first_difference(a: Any, b: Any, path: str = "") -> str:
@@ -51,15 +47,3 @@ def _leaf_difference(a: Any, b: Any, path: str) -> str:
     if not x.ndim:
         return f"{path} is {a} and {b}"
     return f"{path}[{', '.join(map(str, at))}] is {x[at]} and {y[at]}"
-
-
-def differing_attributes(env: Env, copy: Env) -> list[str]:
-    """Names the attributes in which two environments, or their wrappers with a memory, differ."""
-    found = []
-    for one, other in zip([*wrappers(env), innermost(env)], [*wrappers(copy), innermost(copy)], strict=False):
-        if isinstance(one, HARMLESS):
-            continue
-        mine, others = vars(one), vars(other)
-        names = [name for name in mine if name not in _IGNORED and first_difference(mine[name], others.get(name))]
-        found += [f"{type(one).__name__}.{name}" for name in names]
-    return found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from urbe import checks
-from urbe.gym.adapters import adapter_of, no_members, transforming
+from urbe.gym.adapters import adapter_of, no_members
 from urbe.gym.kinds import AnyEnv, innermost
 from urbe.gym.members.base import Members, SimulatorMembers
 from urbe.gym.rows import host_env
 from urbe.gym.simulator_env import SimulatorEnv
+from urbe.gym.wrapping import transforming
 from urbe.simulators import UncertaintySet
 
 

@@ -19,13 +19,13 @@ import numpy as np
 from jaxtyping import Float
 
 from urbe import checks
-from urbe.gym.adapters import keeps_state, wrappers
 from urbe.gym.changing_params import ChangingParams
 from urbe.gym.kinds import Env, innermost
 from urbe.gym.members.base import Members
 from urbe.gym.members.copies import EnvMembers
-from urbe.gym.members.differences import differing_attributes, first_difference
+from urbe.gym.members.differences import first_difference
 from urbe.gym.rows import Happened, host_env, step_env
+from urbe.gym.wrapping import differing_attributes, keeps_state, wrappers
 
 STEPS = 128
 """Number of steps that are compared before training starts."""

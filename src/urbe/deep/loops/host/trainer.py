@@ -28,13 +28,14 @@ from urbe.deep.loops.host.program import (
 )
 from urbe.deep.loops.meters import decided_by_member, means, restarted
 from urbe.deep.loops.trainer import TrainingRecord
-from urbe.gym.adapters import adapter_of, randomised
+from urbe.gym.adapters import adapter_of
 from urbe.gym.kinds import AnyEnv, Env, innermost
 from urbe.gym.members.base import NOBODY, MemberOutcomes, Members
 from urbe.gym.members.nominal_check import check_nominal, spare
 from urbe.gym.rows import Happened, host_env
 from urbe.gym.spaces import Spaces
 from urbe.gym.states import env_states
+from urbe.gym.wrapping import randomised
 from urbe.rng import stream
 
 RESTARTED_STEPS = 1_000
