@@ -20,6 +20,10 @@ class Noisy(gymnasium.ObservationWrapper):
 
 
 class Reversed(gymnasium.ActionWrapper):
+    def __init__(self, env):
+        super().__init__(env)
+        self.action_space = gymnasium.spaces.Discrete(2)
+
     def action(self, action):
         return 1 - action
 

@@ -103,6 +103,8 @@ def _changed_by_steps(env: Env, places: list[int]) -> list[int]:
 
 def _contents(value: Any, seen: set[int]) -> Any:
     """Attributes of an object, and theirs, as nested containers; environments behind a wrapper are left out."""
+    if isinstance(value, gymnasium.Space):
+        return str(value)  # the trial draws its actions from one
     if not hasattr(value, "__dict__") or isinstance(value, (type, FunctionType, ModuleType, np.random.Generator)):
         return value
     if id(value) in seen:
