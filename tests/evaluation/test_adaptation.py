@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from urbe.evaluation.adaptation import MemoryPolicy, _play, deploy_lives, parameter_paths
+from urbe.evaluation.adaptation import Deployments, MemoryPolicy, _play, deploy_lives, parameter_paths
 from urbe.simulators import (
     CartPole,
     Constant,
@@ -175,3 +175,11 @@ def test_refusals_say_what_was_found():
 def test_what_is_a_policy_with_a_memory():
     assert isinstance(Table(0), MemoryPolicy)
     assert not isinstance(ROVER, MemoryPolicy)
+
+
+def test_deployments_read_as_one_line():
+    found = Deployments(
+        np.array([[1.0, 4.0]]), np.array([[2, 4]]), np.array([[True, False]]), None, {"belief": np.zeros((1, 2, 3))}
+    )
+    expected = "Deployments(1 x 2 episodes, mean return 2.5, 3 steps, 50% terminated; reports: belief)"
+    assert repr(found) == expected

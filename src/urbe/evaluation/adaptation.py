@@ -81,6 +81,16 @@ class Deployments(NamedTuple):
     params: Params
     reports: dict[str, np.ndarray]
 
+    def __repr__(self) -> str:
+        lives, episodes = self.length.shape
+        parts = [
+            f"{lives} x {episodes} episodes",
+            f"mean return {self.episode_return.mean():.4g}",
+            f"{self.length.mean():.4g} steps",
+            f"{self.terminated.mean():.0%} terminated",
+        ]
+        return f"Deployments({', '.join(parts)}; reports: {', '.join(self.reports) or 'none'})"
+
 
 class _Episode(NamedTuple):
     state: State
