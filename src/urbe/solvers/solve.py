@@ -14,7 +14,7 @@ from urbe.ambiguity.operator import AmbiguitySet, Iterated, Operator, PolicyRows
 from urbe.mdp.evaluate import chosen_rows, policy_dimensions, policy_rows
 from urbe.mdp.model import MDP
 from urbe.solvers.backward_induction import backward_induction
-from urbe.solvers.bounds import BoundRule, contraction, require_finite_values, spread_of
+from urbe.solvers.bounds import BoundRule, require_finite_values, spread_of
 from urbe.solvers.duration import longest_duration
 from urbe.solvers.evaluation import Evaluated, PolicyEvaluation, Setting
 from urbe.solvers.iterate import FixedPolicy, IterationOutcome, Progress, iterate
@@ -173,7 +173,7 @@ def _iterate(
         v = _reward_alone(mdp)
     else:
         v = _warm_start(iterated, Exact().operator(mdp), evaluation, setting)
-    rule = BoundRule(iterated, later, how.rule, contraction(operator))
+    rule = BoundRule(iterated, later, how.rule, operator.modulus)
     outcome = iterate(iterated, how, evaluation, rule, v, setting, progress or _silent)
     solution = _solution(operator, outcome, given is None)
     if throw and not outcome.reached:
