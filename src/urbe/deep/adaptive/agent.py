@@ -220,8 +220,9 @@ class AdaptiveAgent:
                     "urbe.gym.ChangingParams(env, schedule, seed)."
                 )
             return _adapt_in(self.deploy(env, members, seed=seed), env, episodes, seed)
-        fits = all(hasattr(env, name) for name in ("nominal", "start", "outcomes", "observe"))
-        checks.kind("env", env, fits, "a simulator such as CartPole(), or a Gymnasium environment")
+        checks.kind(
+            "env", env, isinstance(env, Simulator), "a simulator such as CartPole(), or a Gymnasium environment"
+        )
         self._require_spaces(Spaces.flat(observation_size(env), env.n_actions))
         changing = Constant(env.nominal()) if schedule is None else schedule
         check_schedule(env, changing)

@@ -49,7 +49,7 @@ def make_trainer(
         members = None if uncertain is None else fitting_members(env, uncertain)
         return HostTrainer(settings, env, members, seed, record_every)
     checks.kind("env", env, True, "a simulator such as CartPole(), or a Gymnasium environment")
-    if not hasattr(env, "outcomes"):
+    if not isinstance(env, Simulator):
         raise ValueError(
             f"env is {env!r}, expected a simulator of urbe.simulators or a Gymnasium environment: "
             'gymnasium.make("CartPole-v1").'
