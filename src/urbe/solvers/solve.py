@@ -103,7 +103,7 @@ def evaluate_policy(
     operator = (Exact() if nature is None else nature).operator(mdp)
     with Workers(threads) as workers:
         if isinstance(method, BackwardInduction):
-            steps = _given_steps(mdp, policy, method.horizon)
+            steps = given_steps(mdp, policy, method.horizon)
             return backward_induction(operator, method.horizon, workers, None, steps)
         if _of_steps(mdp, policy):
             raise ValueError(
@@ -136,8 +136,8 @@ def _of_steps(mdp: MDP, policy: Any, horizon: int | None = None) -> bool:
     return array.ndim == 3 or (array.ndim == 2 and array.dtype.kind in "iuU")
 
 
-def _given_steps(mdp: MDP, policy: Any, horizon: int) -> list[PolicyRows]:
-    """The policy of each step."""
+def given_steps(mdp: MDP, policy: Any, horizon: int) -> list[PolicyRows]:
+    """Converts a policy of all steps, or one of each, to the form that operators take."""
     if not _of_steps(mdp, policy, horizon):
         return [given_policy(mdp, policy)] * horizon
     if len(policy) != horizon:
