@@ -47,7 +47,7 @@ def make_trainer(
                 "urbe.gym.ChangingParams(env, schedule, seed), or give the simulator in place of env."
             )
         members = None if uncertain is None else fitting_members(env, uncertain)
-        return HostTrainer(settings, env, members, seed, record_every)
+        return HostTrainer(settings, env, members, seed, record_every, keep_states)
     checks.kind("env", env, True, "a simulator such as CartPole(), or a Gymnasium environment")
     if not isinstance(env, Simulator):
         raise ValueError(

@@ -257,6 +257,7 @@ def _given(
             "uncertainty_set is missing, expected the members that the agent was trained with: "
             f"{_sizes(saved).members} of them."
         )
+    keep_states = _keeps_states(saved)
     if found == "simulator":  # checked before anything is compiled
         if uncertain is None:
             uncertain = _described_set(env, saved.world.get("uncertain"))
@@ -264,14 +265,13 @@ def _given(
             schedule = _described_schedule(saved)
         with refused(saved.path, "a training"):
             training = _training(saved)
-        keep_states = _keeps_states(saved)
         shapes = _shapes(env, uncertain, settings, schedule, saved, keep_states, training)
         if training is None:  # the others name what does not fit by its array
             _require_fit(_sizes(saved), _sizes_of(settings, shapes.learner), saved.path)
         else:
             unflatten(_named(saved, "trainer/"), {"trainer": shapes}, saved.path)
         return make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every, keep_states, training)
-    trainer = make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every)
+    trainer = make_trainer(env, uncertain, settings, schedule, saved.seed, saved.log_every, keep_states)
     _require_fit(_sizes(saved), _sizes_of(settings, trainer.learner), saved.path)
     return trainer
 
