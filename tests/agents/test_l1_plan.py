@@ -23,9 +23,9 @@ KINDS = {
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-def fresh(problems, horizon, **options):
+def fresh(problems, horizon, optimistic=False, **options):
     """A full plan of several replicates of one model."""
-    plan = L1Plan(problems[0].model, horizon, len(problems))
+    plan = L1Plan(problems[0].model, horizon, len(problems), optimistic=optimistic)
     update(plan, problems, np.ones((len(problems), problems[0].model.n_rows), dtype=bool), **options)
     return plan
 

@@ -8,7 +8,7 @@ import pytest
 
 from fixtures import deep_parts
 from urbe import overrides
-from urbe.cli import main, train, worlds
+from urbe.cli import agents, main, train, worlds
 from urbe.cli.main import build_parser
 from urbe.cli.worlds import set_up_jax
 from urbe.deep import Adam, KalmanLastLayer, LastLayer, NotFinite, NoVariance, Worst, paper
@@ -185,17 +185,17 @@ def test_ctrl_c_says_from_where_it_will_go_on(capsys, tmp_path, monkeypatch):
 # what the words mean
 
 
-@pytest.mark.parametrize("name", train.AGENTS)
+@pytest.mark.parametrize("name", agents.AGENTS)
 def test_every_agent_has_its_settings_and_set(name):
-    env, members, settings = train.parts(options("cartpole", "--agent", name))
+    env, members, settings = agents.parts(options("cartpole", "--agent", name))
     assert env == CartPole()
-    assert (members is not None) == (name in train.ROBUST)
-    assert settings == replace(Settings(), variance=LastLayer() if name in train.EXPLORING else NoVariance())
+    assert (members is not None) == (name in agents.ROBUST)
+    assert settings == replace(Settings(), variance=LastLayer() if name in agents.EXPLORING else NoVariance())
 
 
 @pytest.mark.parametrize("name", worlds.SIMULATORS)
 def test_every_environment_has_a_simulator(name):
-    env, _, _ = train.parts(options(name, "--agent", "dqn"))
+    env, _, _ = agents.parts(options(name, "--agent", "dqn"))
     assert type(env).__name__.lower() == name.replace("-", "")
 
 
@@ -207,11 +207,11 @@ def test_every_environment_has_a_simulator(name):
     ],
 )
 def test_paper_is_the_published_experiment(name, env, settings, members):
-    found = train.parts(options(name, "--agent", "dqn-urbe", "--paper", "--over-seed", "5"))
+    found = agents.parts(options(name, "--agent", "dqn-urbe", "--paper", "--over-seed", "5"))
     assert found[0] == env()
     assert found[1].describe() == members(5).describe()
     assert found[2] == settings
-    plain = train.parts(options(name, "--agent", "robust-dqn", "--paper"))
+    plain = agents.parts(options(name, "--agent", "robust-dqn", "--paper"))
     assert plain[2] == replace(settings, variance=NoVariance())
 
 
@@ -317,7 +317,7 @@ def test_settings_change_by_name_and_type():
 def test_a_part_of_another_module_reaches_the_agent_with_its_fields():
     words = ("nature=fixtures.deep_parts:Median", "nature.above=1", "variance=fixtures.deep_parts:ByCount")
     given = options("cartpole", "--agent", "robust-dqn", *POLES, *TINY[:-2], *words)
-    settings = train.make_agent(given).trainer.settings
+    settings = agents.make_agent(given).trainer.settings
     assert settings.nature == deep_parts.Median(above=1)
     assert settings.variance == deep_parts.ByCount()
 
@@ -391,7 +391,7 @@ def test_help_teaches(capsys):
     out = capsys.readouterr().out
     words = " ".join(out.split()).replace("- ", "-")
     for word in (
-        *train.AGENTS,
+        *agents.AGENTS,
         *worlds.SIMULATORS,
         "half_length=normal:0.75:0.25:0.1",
         "--set discount=0.99",
@@ -414,7 +414,7 @@ def test_help_teaches(capsys):
     ],
 )
 def test_what_is_used_in_place_of_robust_agents_has_options_of_its_own(agent, own):
-    made = train.make_agent(options("cartpole", "--agent", agent, *POLES, *TINY, "--set", *own))
+    made = agents.make_agent(options("cartpole", "--agent", agent, *POLES, *TINY, "--set", *own))
     assert made.name == agent
     assert (made.trainer.settings.batch, made.trainer.settings.capacity) == (16, 300)
     described = str(made.about())
@@ -425,15 +425,15 @@ def test_what_is_used_in_place_of_robust_agents_has_options_of_its_own(agent, ow
 
 
 def test_the_kalman_filter_is_an_agent_whose_filter_can_be_set():
-    made = train.make_agent(options("cartpole", "--agent", "deep-rok", *POLES, *TINY))
+    made = agents.make_agent(options("cartpole", "--agent", "deep-rok", *POLES, *TINY))
     assert (made.name, made.trainer.settings.optimiser) == ("deep-rok", KalmanLastLayer())
     own = ("--set", "optimiser=urbe.deep:Adam")
-    made = train.make_agent(options("cartpole", "--agent", "deep-rok", *POLES, *TINY, *own))
+    made = agents.make_agent(options("cartpole", "--agent", "deep-rok", *POLES, *TINY, *own))
     assert made.trainer.settings.optimiser == Adam()
 
 
 def test_an_option_of_another_agent_is_no_setting():
     with pytest.raises(ValueError, match=r"--set kappa=0\.5 names no field"):
-        train.make_agent(options("cartpole", "--agent", "dqn", "--set", "kappa=0.5"))
+        agents.make_agent(options("cartpole", "--agent", "dqn", "--set", "kappa=0.5"))
     with pytest.raises(ValueError, match="--set draws=few has the value 'few', expected a whole number"):
-        train.make_agent(options("cartpole", "--agent", "ewok-dqn", "--set", "draws=few"))
+        agents.make_agent(options("cartpole", "--agent", "ewok-dqn", "--set", "draws=few"))

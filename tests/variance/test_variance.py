@@ -364,10 +364,11 @@ def test_policies_of_every_shape():
         assert other.variance == pytest.approx(free.variance, rel=1e-12)
     assert mixed.policy.shape == (3, 5, 2)
     still = np.array([-1, 1, 0, 1, 0])
-    for shape in (still, np.tile(still, (3, 1)), np.eye(2)[still] * (still >= 0)[:, None]):
+    shares = np.eye(2)[still] * (still >= 0)[:, None]
+    for shape in (still, np.tile(still, (3, 1)), shares, shares.astype(int), [{1: 1, 2: 0, 3: 1, 4: 0}] * 3):
         plan = value_variance(posterior, L1Ball(0.2), horizon=3, policy=shape)
         assert plan.value[0] == pytest.approx(value_variance(posterior, L1Ball(0.2), horizon=3, policy=still).value[0])
-    with pytest.raises(ValueError, match="policy has 2 steps, expected one policy for each of 3"):
+    with pytest.raises(ValueError, match="policy has 2 steps, expected 3, as many as the horizon"):
         value_variance(posterior, L1Ball(0.2), horizon=3, policy=free.policy[:2])
     with pytest.raises(ValueError, match=r"policy\[1\] is 7"):
         value_variance(posterior, L1Ball(0.2), horizon=3, policy=[-1, 7, 0, 0, 0])

@@ -17,9 +17,9 @@ from urbe.agents.set_plan import (
     COUNT,
     DIRICHLET,
     LocalUncertainty,
+    Plan,
     PlanData,
     PlanValues,
-    SetPlan,
     local_arrays,
     plan_model,
 )
@@ -55,7 +55,7 @@ def balls_of(sets: Sequence[AmbiguitySet], model: MDP) -> Balls | None:
 
 
 def plan_with_balls(
-    plan: SetPlan,
+    plan: Plan,
     balls: Balls,
     which: IntArray,
     alpha: FloatArray,
@@ -63,7 +63,7 @@ def plan_with_balls(
     reward: FloatArray,
     local: LocalUncertainty | None = None,
 ) -> IntArray:
-    """Plans again for the replicates `which`; arguments as in `SetPlan.update`.
+    """Plans again for the replicates `which`; arguments as in `Plan.update`.
 
     Returns:
       the replicates that need the general plan, because of zero probabilities or values of extreme size.

@@ -70,6 +70,7 @@ class L1Plan:
       model: pairs, feasible successors, rewards and discount.
       horizon: H, steps of an episode.
       replicates: B.
+      optimistic: whether Q is the maximum over the ball.
 
     Attributes:
       q, u: `(B, H, R)` values of rows and their variances.
@@ -78,8 +79,8 @@ class L1Plan:
 
     share = None  # against L1 balls some deterministic policy is optimal
 
-    def __init__(self, model: MDP, horizon: int, replicates: int) -> None:
-        self.model = model
+    def __init__(self, model: MDP, horizon: int, replicates: int, *, optimistic: bool = False) -> None:
+        self.model, self._sign = model, -1.0 if optimistic else 1.0
         self.q = np.zeros((replicates, horizon, model.n_rows))
         self.u = np.zeros((replicates, horizon, model.n_rows))
         self.v = np.zeros((replicates, horizon + 1, model.n_states))
@@ -94,32 +95,24 @@ class L1Plan:
         total: FloatArray,
         reward: FloatArray,
         radius: FloatArray,
-        touched: BoolArray,
+        touched: BoolArray | None = None,
+        /,
         *,
         local: LocalUncertainty | None = None,
         bonus: FloatArray | None = None,
         cap: FloatArray | None = None,
-        optimistic: bool = False,
     ) -> None:
-        """Plans again for the replicates `which`.
+        """Plans again for the replicates `which`; see `urbe.agents.set_plan.Plan.update`.
 
         Args:
-          which: `(K,)` replicates.
-          alpha: `(B, L, E)` concentrations; L is 1, or H if each step has its own.
-          total: `(B, L, R)` their sums.
-          reward: `(B, R)` expected rewards; not used if the model's rewards depend on the successor.
           radius: `(B, R)` psi, in [0, 2].
-          touched: `(B, R)` rows whose posterior, reward, radius or bonus changed since their last plan.
-          local: the local uncertainty; None leaves u at zero.
-          bonus: `(B, R)` added to Q.
-          cap: `(H,)` upper limit of Q.
-          optimistic: whether Q is the maximum over the ball.
         """
+        touched = np.ones(reward.shape, dtype=np.bool_) if touched is None else touched
         again = Again(self.made, touched, *self._leading)
         extra = Extra(
             np.zeros(reward.shape) if bonus is None else bonus,
             np.full(self.q.shape[1], np.inf) if cap is None else cap,
-            -1.0 if optimistic else 1.0,
+            self._sign,
         )
         data, values = PlanData(alpha, total, reward, radius), PlanValues(self.q, self.u, self.v, self.w)
         entry_reward, uncertain = self.model.rows.entry_reward, local_arrays(local, reward.shape)
@@ -127,11 +120,9 @@ class L1Plan:
         self.made[which] = True
 
     def state(self) -> dict[str, Any]:
-        """Everything that the next plan needs."""
         return {name: getattr(self, name).copy() for name in ("q", "u", "v", "w", "made")}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restores the result of `state`."""
         for name in ("q", "u", "v", "w", "made"):
             setattr(self, name, np.array(state[name]))
 

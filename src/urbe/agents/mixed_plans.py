@@ -9,15 +9,15 @@ For the infinite horizon, the best case in an L1 ball replaces a bonus in propor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import numpy as np
 
 from urbe.agents.epochs import Epochs
 from urbe.agents.extended import best_gain, check_restarts, extended_value_iteration
 from urbe.agents.l1_plan import L1Plan
-from urbe.agents.set_plan import SetPlan, centred
+from urbe.agents.set_plan import Plan, SetPlan, centred
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.optimistic import Optimistic
 from urbe.ambiguity.per_row import PerRow
@@ -48,7 +48,7 @@ class EpisodePlan:
     def __init__(
         self, model: MDP, horizon: int, replicates: int, sets: tuple[RectangularSet, ...] | None, cap: FloatArray
     ) -> None:
-        self._plan = (L1Plan if sets is None else SetPlan)(model, horizon, replicates)
+        self._plan: Plan = (L1Plan if sets is None else SetPlan)(model, horizon, replicates)
         self.model, self._sets, self._cap = model, sets, cap
 
     @property
@@ -82,15 +82,10 @@ class EpisodePlan:
           radius: `(B, R)` radii of the balls of robust rows.
           bonus: `(B, R)` bonus of optimistic rows, 0 for others.
         """
-        frequencies = which, epochs.alpha, epochs.total, reward
-        if isinstance(self._plan, L1Plan):
-            every = np.ones(level.shape, dtype=np.bool_)
-            self._plan.update(*frequencies, radius, every, bonus=bonus, cap=self._cap)
-            return
-        assert self._sets is not None
-        sets = self._sets
-        set_of: Callable[[int], PerRow] = lambda b: PerRow(sets, level[b].astype(np.float64))  # noqa: E731
-        self._plan.update(*frequencies, set_of, bonus=bonus, cap=self._cap)
+        sets, nature = self._sets, cast(Any, radius)
+        if sets is not None:
+            nature = lambda b: PerRow(sets, level[b].astype(np.float64))  # noqa: E731
+        self._plan.update(which, epochs.alpha, epochs.total, reward, nature, bonus=bonus, cap=self._cap)
 
     def state(self) -> dict[str, Any]:
         """Returns the state that the next plan needs."""

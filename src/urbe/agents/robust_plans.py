@@ -6,8 +6,9 @@ have compiled loops over all replicates: `urbe.agents.l1_plan` for L1, the defau
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from urbe.agents.ball_plan import balls_of, plan_with_balls
 from urbe.agents.base import Streams, Task
 from urbe.agents.l1_plan import L1Plan
 from urbe.agents.learner import Knowledge
-from urbe.agents.set_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty, SetPlan
+from urbe.agents.set_plan import CALIBRATED, COUNT, DIRICHLET, LocalUncertainty, Plan, SetPlan
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.posteriors.beliefs import Visit
 from urbe.posteriors.sampling import ManyDirichlet
@@ -75,15 +76,19 @@ class RobustPlans:
         for name, value, choices in (("form", form, Form), ("replan", replan, Replan), ("centre", centre, Centre)):
             checks.choice(name, value, choices)
         model = task.prior.mean()  # there, uncertain rewards depend only on the pair, whatever the rewards of the model
-        self._plan: L1Plan | SetPlan
+        self._plan: Plan
+        self._nature: Any  # in the form that the plan takes
+        self._balls: Callable[..., IntArray] | None = None  # plans for balls, and returns the replicates that are left
         if isinstance(nature, np.ndarray):
             self._plan = L1Plan(model, task.horizon, len(scale))
-            self._radius = np.repeat(nature[:, None], model.n_rows, axis=1)
+            self._nature = np.repeat(nature[:, None], model.n_rows, axis=1)
         else:
             for each in {id(each): each for each in nature}.values():
                 each.operator(model)  # a set that does not fit the model is refused before the first episode
-            self._plan, self._sets = SetPlan(model, task.horizon, len(scale)), nature
-            self._balls = balls_of(nature, model)
+            self._plan, self._nature = SetPlan(model, task.horizon, len(scale)), nature.__getitem__
+            balls = balls_of(nature, model)
+            if balls is not None:
+                self._balls = partial(plan_with_balls, self._plan, balls)
         self._form, self._scale, self._replan = form, scale, replan
         self._drawn = centre is Centre.SAMPLE
         if self._drawn:
@@ -120,12 +125,9 @@ class RobustPlans:
             n = belief.total[which][:, :, self._plan.model.rows.entry_row]
             alpha[which] = n * self._transitions.draw(which, belief.alpha)
         local = LocalUncertainty(self._form.value, self._scale, rewards.variance) if self._scale.any() else None
-        if isinstance(self._plan, L1Plan):
-            self._plan.update(which, alpha, belief.total, mean, self._radius, touched, local=local)
-            return
         if self._balls is not None:
-            which = plan_with_balls(self._plan, self._balls, which, alpha, belief.total, mean, local)
-        self._plan.update(which, alpha, belief.total, mean, lambda b: self._sets[b], local=local)
+            which = self._balls(which, alpha, belief.total, mean, local)
+        self._plan.update(which, alpha, belief.total, mean, self._nature, touched, local=local)
 
     def observe(self, visit: Visit) -> None:
         """Does nothing: the beliefs hold all data."""

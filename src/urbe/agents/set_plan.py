@@ -13,14 +13,14 @@ that have not changed. The arrays of compiled plans are grouped in tuples at the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from urbe.ambiguity.operator import AmbiguitySet, StepMoments, greedy
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows
-from urbe.types import FloatArray, IntArray
+from urbe.types import BoolArray, FloatArray, IntArray
 
 COUNT, DIRICHLET, CALIBRATED = 0, 1, 2
 
@@ -40,6 +40,60 @@ class LocalUncertainty(NamedTuple):
     form: int
     scale: FloatArray
     reward: FloatArray | None = None
+
+
+class Plan(Protocol):
+    """Values, variances and policies of B replicates, kept from one plan to the next.
+
+    Attributes:
+      model: pairs, feasible successors, rewards and discount.
+      q, u: `(B, H, R)` values of rows and their variances.
+      v, w: `(B, H + 1, S)` the same of states.
+      share: `(B, H, R)` the plan's policy: the probability of each row; None for the greedy one.
+    """
+
+    model: MDP
+    q: FloatArray
+    u: FloatArray
+    v: FloatArray
+    w: FloatArray
+
+    @property
+    def share(self) -> FloatArray | None: ...
+
+    def update(
+        self,
+        which: IntArray,
+        alpha: FloatArray,
+        total: FloatArray,
+        reward: FloatArray,
+        nature: Any,
+        touched: BoolArray | None = None,
+        /,
+        *,
+        local: LocalUncertainty | None = None,
+        bonus: FloatArray | None = None,
+        cap: FloatArray | None = None,
+    ) -> None:
+        """Plans again for the replicates `which`.
+
+        Args:
+          which: `(K,)` replicates.
+          alpha: `(B, L, E)` concentrations; L is 1, or H if each step has its own.
+          total: `(B, L, R)` their sums.
+          reward: `(B, R)` expected rewards; not used if the model's rewards depend on the successor.
+          nature: the sets, in the form that the plan takes.
+          touched: `(B, R)` rows whose posterior, reward, radius or bonus changed since their last plan; None for all.
+          local: the local uncertainty; None leaves u at zero.
+          bonus: `(B, R)` added to Q; the policy is then the greedy one.
+          cap: `(H,)` upper limit of Q.
+        """
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next plan needs."""
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Restores the result of `state`."""
 
 
 class SetPlan:
@@ -68,21 +122,17 @@ class SetPlan:
         total: FloatArray,
         reward: FloatArray,
         set_of: Callable[[int], AmbiguitySet],
+        touched: BoolArray | None = None,
+        /,
         *,
         local: LocalUncertainty | None = None,
         bonus: FloatArray | None = None,
         cap: FloatArray | None = None,
     ) -> None:
-        """Plans again for the replicates `which`; arguments as in `urbe.agents.l1_plan.L1Plan.update`.
+        """Plans again for the replicates `which`, all rows of them; see `Plan.update`.
 
         Args:
-          which: `(K,)` replicates.
-          alpha, total: `(B, L, E)` and `(B, L, R)`; L is 1, or H when each step has its own.
-          reward: `(B, R)` expected rewards; not read if the model's rewards depend on the successor.
           set_of: a function from a replicate to the set around its centre.
-          local: the local uncertainty; None leaves u at zero.
-          bonus: `(B, R)` added to Q; the policy is then the greedy one.
-          cap: `(H,)` the most Q can be.
         """
         horizon, layers, gamma = self.q.shape[1], alpha.shape[1], self.model.discount
         for b in which:
@@ -106,11 +156,9 @@ class SetPlan:
                 self.w[b, h] = policy.average(self.model, self.u[b, h])
 
     def state(self) -> dict[str, Any]:
-        """Everything that the next step needs."""
         return {name: getattr(self, name).copy() for name in KEPT}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restores the result of `state`."""
         for name in KEPT:
             setattr(self, name, np.array(state[name]))
 

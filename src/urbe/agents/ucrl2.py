@@ -32,7 +32,7 @@ from urbe.agents.epochs import Epochs
 from urbe.agents.extended import best_gain, check_restarts, extended_value_iteration
 from urbe.agents.l1_plan import L1Plan
 from urbe.agents.learner import Knowledge, ModelBasedAgent
-from urbe.agents.set_plan import SetPlan, centred
+from urbe.agents.set_plan import Plan, SetPlan, centred
 from urbe.ambiguity.operator import AmbiguitySet, check_set
 from urbe.ambiguity.optimistic import helping
 from urbe.mdp.model import MDP
@@ -109,8 +109,10 @@ class OptimisticPlans:
             check_restarts(self._model)
         self.epochs = Epochs(self._model, streams)
         self._set = _as_function(kind.set, self._model, self._delta)
-        plan = L1Plan if self._set is None else SetPlan
-        self._plan = None if average else plan(self._model, task.horizon, n)
+        self._plan: Plan | None = None
+        if not average:
+            sizes = self._model, task.horizon, n
+            self._plan = L1Plan(*sizes, optimistic=True) if self._set is None else SetPlan(*sizes)
         self._q = np.zeros((n, 1, self._model.n_rows))
         self._values = np.zeros((n, self._model.n_states))
         self.gain = np.zeros(n)
@@ -132,36 +134,26 @@ class OptimisticPlans:
         if not known.rewards.known:
             bonus = np.sqrt(3.5 * np.log(2.0 * pairs * time / self._delta) / n)
             reward = reward + self._scale * self._span * bonus
-        if self._set is not None:
-            self._plan_over_sets(which, reward, self._set)
-        elif self._plan is None:
+        frequencies = which, epochs.alpha, epochs.total, reward
+        if self._plan is not None:
+            self._plan.update(*frequencies, radius if self._set is None else self._best_case)
+        elif self._set is None:
             extended_value_iteration(
-                model, which, epochs.alpha, epochs.total, reward, radius, 1.0 / np.sqrt(self._time), self._values,
-                self._q[:, 0], self.gain,
-            )  # fmt: skip
-        elif isinstance(self._plan, L1Plan):
-            every = np.ones(radius.shape, dtype=np.bool_)
-            self._plan.update(which, epochs.alpha, epochs.total, reward, radius, every, optimistic=True)
-
-    def _plan_over_sets(
-        self, which: IntArray, reward: FloatArray, set_of: Callable[[PairVisits], AmbiguitySet]
-    ) -> None:
-        """Plans the best policy of the best model of each replicate's set."""
-        epochs, model = self.epochs, self._model
-
-        def optimistic(b: int) -> AmbiguitySet:
-            pairs = model.n_states, model.n_actions
-            seen = PairVisits(epochs.visits[b], float(self._time[b]), *pairs, self._delta)
-            return helping("set", set_of(seen), model)
-
-        if isinstance(self._plan, SetPlan):
-            self._plan.update(which, epochs.alpha, epochs.total, reward, optimistic)
-            return
-        for b in which:
-            centre = centred(model, epochs.alpha[b, 0], epochs.total[b, 0], reward[b])
-            self._q[b, 0], self.gain[b] = best_gain(
-                centre, optimistic(b), 1.0 / float(np.sqrt(self._time[b])), self._values[b], b
+                model, *frequencies, radius, 1.0 / np.sqrt(self._time), self._values, self._q[:, 0], self.gain
             )
+        else:
+            for b in which:
+                centre = centred(model, epochs.alpha[b, 0], epochs.total[b, 0], reward[b])
+                self._q[b, 0], self.gain[b] = best_gain(
+                    centre, self._best_case(b), 1.0 / float(np.sqrt(self._time[b])), self._values[b], b
+                )
+
+    def _best_case(self, b: int) -> AmbiguitySet:
+        """The set of a replicate, whose nature chooses in favour of the agent."""
+        assert self._set is not None
+        pairs = self._model.n_states, self._model.n_actions
+        seen = PairVisits(self.epochs.visits[b], float(self._time[b]), *pairs, self._delta)
+        return helping("set", self._set(seen), self._model)
 
     def observe(self, visit: Visit) -> None:
         self._time[visit.replicate] += 1.0

@@ -4,9 +4,9 @@
     (T_pi v)(s) =        min_{P in U} sum_a pi(a|s) sum_s' P(s'|s, a) [r(s, a, s') + gamma v(s')]
 
 Both must be monotone, with T(v + c) = T v + gamma c at non-terminal states: every certified bound relies on these two
-facts [Iyengar2005] [NilimElGhaoui2005]. An ambiguity set is a description, such as `L1Ball(0.5)`; its `operator` checks
-it against a model once and returns T. Sets that choose each row independently need no operator of their own: see
-`urbe.ambiguity.rectangular`.
+facts [Iyengar2005] [NilimElGhaoui2005], or else on the `modulus` of a contraction. An ambiguity set is a description,
+such as `L1Ball(0.5)`; its `operator` checks it against a model once and returns T. Sets that choose each row
+independently need no operator of their own: see `urbe.ambiguity.rectangular`.
 """
 
 from __future__ import annotations
@@ -224,6 +224,10 @@ class Operator(Iterated, Protocol):
     @property
     def singleton(self) -> bool:
         """Whether nature has no choice: the set contains only the model."""
+
+    @property
+    def modulus(self) -> float | None:
+        """L < 1 if T is not monotone, but a contraction: |T v - T w| <= L max |v - w|; None if T is monotone."""
 
     def improve(
         self, v: FloatArray, memory: Memory = None, workers: Workers = SERIAL, out: FloatArray | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -54,22 +55,30 @@ class Optimistic(RectangularSet):
     def choices(self) -> RectangularSet:
         return self.set.choices()
 
+    def helping(self, mdp: MDP) -> Optimistic:
+        """Returns this set, whose nature helps already."""
+        return self
+
+
+@runtime_checkable
+class Helping(Protocol):
+    """A set that defines nature's choices in favour of the agent itself, such as one that couples states."""
+
+    def helping(self, mdp: MDP) -> AmbiguitySet:
+        """Returns the set whose nature maximises."""
+
 
 def helping(name: str, given: AmbiguitySet, mdp: MDP) -> AmbiguitySet:
     """Returns the set whose nature chooses from `given` in favour of the agent: max_pi max_{P in U}.
 
-    A coupled set defines its own, by a method `helping(mdp)`. `Optimistic` sets help already.
+    A set that couples actions or states defines its own, see `Helping`.
 
     Raises:
       ValueError: the set couples actions or states and has no such method.
     """
     check_set(name, given)
-    if isinstance(given, Optimistic):
-        return given
-    own = getattr(given, "helping", None)
-    if callable(own):
-        found: AmbiguitySet = own(mdp)
-        return found
+    if isinstance(given, Helping):
+        return given.helping(mdp)
     check_rectangular(
         name, given, "it does not define nature's choices in the agent's favour. Give the balls themselves, or write a "
         "method helping(mdp) that returns the set whose nature maximises.",

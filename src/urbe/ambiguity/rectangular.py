@@ -77,6 +77,8 @@ class RectangularOperator:
     set: RectangularSet
     nature: Nature
 
+    modulus = None  # T is monotone
+
     @property
     def singleton(self) -> bool:
         return self.nature.singleton

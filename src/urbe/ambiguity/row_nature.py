@@ -253,6 +253,13 @@ def bind_rows(
         sparse; otherwise `support="all"` lists every state in every row.
       data: further `(E, k)` numbers per entry of the final rows.
     """
+    rows, everywhere = allowed_rows(mdp, support, receiver=receiver)
+    extra = np.empty((rows.n_entries, 0)) if data is None else np.ascontiguousarray(data(rows))
+    return RowNature(kernel, rows, mdp.discount, radius, extra, everywhere)
+
+
+def allowed_rows(mdp: MDP, support: Support, *, receiver: bool) -> tuple[Rows, bool]:
+    """Returns the rows with the allowed successors, and whether the lowest other state may receive mass, too."""
     rows, everywhere = mdp.rows.without_zeros, False
     if support == "all" and not mdp.rows.is_dense:
         require_all_rewards(mdp)
@@ -260,8 +267,7 @@ def bind_rows(
         rows = rows if receiver else mdp.rows.with_all_states()
     elif support == "all":
         rows = mdp.rows
-    extra = np.empty((rows.n_entries, 0)) if data is None else np.ascontiguousarray(data(rows))
-    return RowNature(kernel, rows, mdp.discount, radius, extra, everywhere)
+    return rows, everywhere
 
 
 def require_all_rewards(mdp: MDP) -> None:

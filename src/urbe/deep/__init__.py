@@ -17,10 +17,12 @@ from urbe.deep.adaptive.natures import BeliefMean as BeliefMean
 from urbe.deep.adaptive.natures import BeliefNature as BeliefNature
 from urbe.deep.adaptive.natures import CredibleWorst as CredibleWorst
 from urbe.deep.adaptive.natures import EpisodeCVaR as EpisodeCVaR
+from urbe.deep.adaptive.natures import EpisodeNature as EpisodeNature
 from urbe.deep.adaptive.policy import AdaptivePolicy as AdaptivePolicy
 from urbe.deep.adaptive.presets import adaptive_dqn as adaptive_dqn
 from urbe.deep.adaptive.presets import bayes_adaptive_dqn as bayes_adaptive_dqn
 from urbe.deep.adaptive.presets import thompson_dqn as thompson_dqn
+from urbe.deep.adaptive.rules import BeliefRule as BeliefRule
 from urbe.deep.adaptive.session import Session as Session
 from urbe.deep.adaptive.settings import AdaptiveSettings as AdaptiveSettings
 from urbe.deep.agent import DQNAgent as DQNAgent

@@ -12,6 +12,7 @@ import numpy as np
 from urbe import checks
 from urbe.deep.core.schedules import epsilon_at
 from urbe.deep.loops.compiled_trainer import CompiledTrainer
+from urbe.deep.loops.make import Uncertain
 from urbe.deep.loops.trainer import Trainer
 from urbe.deep.policies.learning import LearningPolicy, learning_policy
 from urbe.deep.policies.memory import acts_by_memory, memory_policy
@@ -127,6 +128,15 @@ class DQNAgent:
                 self.stopped = recorded.stop
         warn_of_endless(self)
         warn_of_one(self)
+        return self
+
+    def set_members(self, uncertainty_set: Uncertain) -> DQNAgent:
+        """Continues with as many other members of the uncertainty set, for which the replay is computed again.
+
+        Raises:
+          ValueError: the agent was made without `keep_states=True`, or the members do not fit.
+        """
+        self.trainer.set_members(uncertainty_set)
         return self
 
     def predict(self, observation: Any, *, deterministic: bool = True, rng: np.random.Generator | None = None) -> Any:

@@ -61,6 +61,7 @@ def robust_dqn(
     settings: Settings = DEFAULT,
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
+    keep_states: bool = False,
     **changes: Any,
 ) -> DQNAgent:
     """Makes a robust DQN agent [Shashua2017], with worst-case targets over an uncertainty set.
@@ -68,11 +69,13 @@ def robust_dqn(
     Args:
       env: as for `dqn`, like all other arguments.
       uncertainty_set: parameters of the simulator; for a Gymnasium environment its `Members`.
+      keep_states: whether to store states, so that `agent.set_members` may change the members during training.
     """
     require_set(env, uncertainty_set)
     return _agent(
-        "robust-dqn", env, uncertainty_set, Worst(), NoVariance(), seed, settings, schedule, log_every, changes
-    )
+        "robust-dqn", env, uncertainty_set, Worst(), NoVariance(), seed, settings, schedule, log_every, changes,
+        keep_states,
+    )  # fmt: skip
 
 
 def deep_rok(
@@ -83,6 +86,7 @@ def deep_rok(
     settings: Settings = DEFAULT,
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
+    keep_states: bool = False,
     **changes: Any,
 ) -> DQNAgent:
     """Makes a deep robust Kalman filter agent [Shashua2017]: robust targets, and a last layer that filters them.
@@ -96,7 +100,10 @@ def deep_rok(
     """
     require_set(env, uncertainty_set)
     changes = {"optimiser": KalmanLastLayer(), **changes}
-    return _agent("deep-rok", env, uncertainty_set, Worst(), NoVariance(), seed, settings, schedule, log_every, changes)
+    return _agent(
+        "deep-rok", env, uncertainty_set, Worst(), NoVariance(), seed, settings, schedule, log_every, changes,
+        keep_states,
+    )  # fmt: skip
 
 
 def soft_robust_dqn(
@@ -108,6 +115,7 @@ def soft_robust_dqn(
     settings: Settings = DEFAULT,
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
+    keep_states: bool = False,
     **changes: Any,
 ) -> DQNAgent:
     """Makes a soft-robust DQN agent [Derman2018], whose targets are a weighted mean over the set.
@@ -126,8 +134,9 @@ def soft_robust_dqn(
         uncertainty_set = uncertainty_set.only(counting)
         nature = Soft(tuple(shares[k] for k in counting))
     return _agent(
-        "soft-robust-dqn", env, uncertainty_set, nature, NoVariance(), seed, settings, schedule, log_every, changes
-    )
+        "soft-robust-dqn", env, uncertainty_set, nature, NoVariance(), seed, settings, schedule, log_every, changes,
+        keep_states,
+    )  # fmt: skip
 
 
 def dqn_ube(
@@ -151,6 +160,7 @@ def dqn_urbe(
     settings: Settings = DEFAULT,
     schedule: Schedule | None = None,
     log_every: int = LOG_EVERY,
+    keep_states: bool = False,
     **changes: Any,
 ) -> DQNAgent:
     """Makes a DQN-URBE agent [Derman2019]: robust targets, and exploration by the variance of robust Q-values.
@@ -165,8 +175,9 @@ def dqn_urbe(
     """
     require_set(env, uncertainty_set)
     return _agent(
-        "dqn-urbe", env, uncertainty_set, Worst(), _head(settings), seed, settings, schedule, log_every, changes
-    )
+        "dqn-urbe", env, uncertainty_set, Worst(), _head(settings), seed, settings, schedule, log_every, changes,
+        keep_states,
+    )  # fmt: skip
 
 
 def _head(settings: Settings) -> Variance:
@@ -185,7 +196,8 @@ def _agent(
     schedule: Schedule | None,
     log_every: int,
     changes: dict[str, Any],
+    keep_states: bool = False,
 ) -> DQNAgent:
     parts: dict[str, Any] = {"nature": nature, "variance": variance}
     chosen = checks.changed(settings, "settings", "Settings(...)", parts | changes)
-    return DQNAgent(name, make_trainer(env, uncertain, chosen, schedule, seed, log_every), seed, log_every)
+    return DQNAgent(name, make_trainer(env, uncertain, chosen, schedule, seed, log_every, keep_states), seed, log_every)

@@ -1,7 +1,7 @@
 """The settings of an agent.
 
-Nature, variance, network and optimiser are extensible: any frozen dataclass with the methods of the protocol fits, from
-any module. Files and the command line name classes outside of urbe as `module:attribute`.
+Nature, variance, network, optimiser and acting rule are extensible: any frozen dataclass with the methods of the
+protocol fits, from any module. Files and the command line name classes outside of urbe as `module:attribute`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from urbe import checks
+from urbe.deep.adaptive.rules import BeliefRule
 from urbe.deep.core.natures import MemberNature as MemberNature
 from urbe.deep.core.networks import Network as Network
 from urbe.deep.core.networks import QNetwork as QNetwork
@@ -28,8 +29,9 @@ PARTS: dict[str, type[Any]] = {
     "variance": Variance,
     "network": QNetwork,
     "optimiser": Optimiser,
+    "rule": BeliefRule,
 }
-"""The extensible fields of `Settings`, with their protocols."""
+"""The extensible parts of agents, with their protocols; natures over a belief have the methods of other natures."""
 
 
 def part_name(kind: type[Any]) -> str | None:

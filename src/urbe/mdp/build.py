@@ -14,6 +14,7 @@ from urbe.mdp import intervals
 from urbe.mdp.intervals import PairError
 from urbe.mdp.model import MDP
 from urbe.mdp.rows import Rows, index_type
+from urbe.mdp.terminal import require_actions, stay_after_terminal, terminal_ids
 from urbe.types import BoolArray, FloatArray, IntArray
 
 BLOCK = 1 << 16
@@ -60,7 +61,7 @@ def from_dense(
         exists = checks.mask("available", available, exists.shape).copy()
     ends = terminal_ids(terminal, n_states)
     exists[ends] = False
-    _no_idle_states(np.asarray(exists.any(axis=1)), ends)
+    require_actions(np.asarray(exists.any(axis=1)), ends)
     n_entries = p.size if keep_zeros else int(np.count_nonzero(p))
     full_rewards = np.ndim(reward) == 3
     blanked = 0 if exists.all() else 1 + full_rewards
@@ -158,7 +159,7 @@ def from_transitions(
         transition_bytes(len(s), n_rows, n_floats, copied=len(ends) > 0 or not in_order, in_order=in_order),
         "Use fewer transitions" + ("." if in_order else ", or sort them by state, action and next_state."),
     )
-    stay = _stay_after_terminal(s, t, p if hi is None else hi, r, ends, size)
+    stay = stay_after_terminal(s, t, p if hi is None else hi, r, ends, size)
     if stay is not None:
         s, a, t, p, r, lo, hi = _each((s, a, t, p, r, lo, hi), stay)
         in_order, _ = _order(s, a, t)
@@ -176,7 +177,7 @@ def from_transitions(
     first = np.flatnonzero(np.concatenate(([True], (s[1:] != s[:-1]) | (a[1:] != a[:-1])))) if len(s) else s[:0]
     has_actions = np.zeros(size, dtype=bool)
     has_actions[s] = True
-    _no_idle_states(has_actions, ends)
+    require_actions(has_actions, ends)
     length = np.diff(np.append(first, len(s)))
     varies = len(s) > 0 and bool((np.maximum.reduceat(r, first) != np.minimum.reduceat(r, first)).any())
     return from_rows(
@@ -277,62 +278,6 @@ def _distributions(rows: Rows, state: IntArray, action: IntArray, tolerance: flo
     return Rows(rows.n_states, rows.entry_start, rows.successor, probability, rows.reward)
 
 
-def terminal_ids(terminal: ArrayLike, n_states: int) -> IntArray:
-    """Increasing ids of the states where the process ends, from ids or `(S,)` booleans."""
-    ids = np.asarray(terminal)
-    if ids.dtype == bool:
-        return np.flatnonzero(checks.mask("terminal", ids, (n_states,)))
-    return np.unique(checks.int_array("terminal", ids if ids.size else np.zeros(0, int), 0, n_states, "state"))
-
-
-def with_terminal(mdp: MDP, states: Any) -> MDP:
-    """See `MDP.with_terminal`."""
-    kept = np.ones(mdp.n_states, dtype=bool)
-    kept[_named_states(mdp, states)] = False
-    rows, keep = mdp.rows, kept[mdp.row_state]
-    entry = keep[rows.entry_row]
-    length = np.where(kept, np.diff(mdp.row_start), 0)
-    left = Rows(
-        rows.n_states,
-        np.append(0, np.cumsum(rows.length[keep])).astype(rows.entry_start.dtype),
-        rows.successor[entry],
-        rows.probability[entry],
-        rows.reward[entry if rows.rewards_successors else keep],
-    )
-    return replace(
-        mdp,
-        row_start=np.append(0, np.cumsum(length)).astype(mdp.row_start.dtype),
-        action=mdp.action[keep],
-        rows=left,
-        bounds=None if mdp.bounds is None else (mdp.bounds[0][entry], mdp.bounds[1][entry]),
-    )
-
-
-def _named_states(mdp: MDP, states: Any) -> IntArray:
-    """The ids of states given by label, by id, by the name of a set of states, or as booleans."""
-    if np.asarray(states).dtype == bool:
-        return terminal_ids(states, mdp.n_states)
-    given = list(states) if np.iterable(states) and not isinstance(states, str) else [states]
-    called = set(mdp.labels.states or ())
-    sets = [name for name in given if isinstance(name, str) and name in mdp.propositions and name not in called]
-    one_by_one = [state for state in given if state not in sets]
-    ids = [mdp.propositions[name] for name in sets]
-    if one_by_one:
-        ids.append(terminal_ids(mdp.labels.state_ids("terminal", one_by_one), mdp.n_states))
-    return np.concatenate(ids) if ids else np.zeros(0, dtype=np.int64)
-
-
-def _no_idle_states(has_actions: BoolArray, ends: IntArray) -> None:
-    idle = ~has_actions
-    idle[ends] = False
-    if idle.any():
-        states = np.flatnonzero(idle)
-        raise ValueError(
-            f"{checks.some(len(states), 0, 'state', 'states')} without actions: {checks.listing(states.tolist())}. "
-            "Give each state at least one action, or declare where the process ends with terminal=[...]."
-        )
-
-
 def _dense_reward(reward: ArrayLike, exists: BoolArray) -> FloatArray:
     r = checks.float_array("reward", reward, all_finite=False)
     n_states, n_actions = exists.shape
@@ -400,27 +345,6 @@ def transition_bytes(
         f"columns of {n_transitions} transitions": columns * n_transitions,
         f"{'checks' if order < checks_of_rows else 'sorting'} of {n_rows} rows": max(checks_of_rows, order),
     }
-
-
-def _stay_after_terminal(
-    s: IntArray, t: IntArray, possible: FloatArray | None, r: FloatArray, ends: IntArray, n_states: int
-) -> BoolArray | None:
-    """Which transitions do not leave a terminal state, or None if none does; only self-loops of reward 0 may."""
-    if possible is None or not len(ends):
-        return None
-    is_end = np.zeros(n_states, dtype=bool)
-    is_end[ends] = True
-    leaves: BoolArray = is_end[s]
-    if not leaves.any():
-        return None
-    harmful = leaves & (possible > 0.0) & ((t != s) | (r != 0.0))
-    if harmful.any():
-        at = int(np.argmax(harmful))
-        raise ValueError(
-            f"State {s[at]} is declared terminal, but transition {at} leads from it to state {t[at]} "
-            f"with reward {r[at]:g}; expected nothing but a self-loop of reward 0."
-        )
-    return ~leaves
 
 
 def _order(s: IntArray, a: IntArray, t: IntArray) -> tuple[bool, int | None]:

@@ -353,9 +353,9 @@ class MDP:
         >>> urbe.solve(mdp.with_terminal([1])).value.round(5).tolist()
         [-2.0, 0.0]
         """
-        from urbe.mdp import build
+        from urbe.mdp import terminal
 
-        return build.with_terminal(self, states)
+        return terminal.with_terminal(self, states)
 
     def with_rows(self, rows: Rows) -> MDP:
         """The same pairs with other transition rows, and no intervals."""

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks, memory
-from urbe.mdp.build import from_transitions, terminal_ids, transition_bytes
+from urbe.mdp.build import from_transitions, transition_bytes
 from urbe.mdp.intervals import PairError
 from urbe.mdp.labels import Label, Labels
 from urbe.mdp.model import MDP, fitting_labels
 from urbe.mdp.model_columns import in_labels
 from urbe.mdp.start import first_states
+from urbe.mdp.terminal import terminal_ids
 from urbe.types import BoolArray, IntArray
 
 ENTRY_BYTES = 28.0

@@ -9,13 +9,8 @@ Bayes' rule moves the belief. With c the belief after a possible jump of the tru
 Level 1 is the Bayes-adaptive optimum, whose value includes the value of information. Lower levels put more weight on
 the models under which the action turns out badly, at every step; level 0 counts only the worst model of the support.
 
-Only relevant pairs are visited. Each keeps bounds on its value, initially
-
-    above   sum_k b_k V(s, k)       of an agent that sees the true model, jumps included (level 1 at most)
-    below   the best of a few policies that ignore observations; at lower levels the worst case over models, chosen
-            anew at each step
-
-which hold everywhere and improve when the equation above is applied to the bounds of successors. Trials follow the
+Only relevant pairs are visited. Each keeps bounds on its value, initially those of `urbe.planners.belief_bounds`, which
+hold everywhere and improve when the equation above is applied to the bounds of successors. Trials follow the
 actions that may be best and the outcomes with the widest bounds [Smith2004], until the bounds of the start meet.
 """
 
@@ -23,17 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks, memory
-from urbe.ambiguity.scenarios import Scenarios
 from urbe.belief.credible import tail_weights
 from urbe.belief.switching import Switching, of_members
 from urbe.mdp.model import MDP, check_model
-from urbe.solvers.solve import evaluate_policy, solve
+from urbe.planners.belief_bounds import first_bounds
 from urbe.types import FloatArray, IntArray
 
 DIGITS = 12
@@ -168,14 +161,6 @@ def solve_belief(
     return BeliefPlan(search, lower, upper, status)
 
 
-class _Leaves(NamedTuple):
-    """Bounds at any belief b over hazards and members: `upper @ b`, and the best of `lowers @ b` and `worst`."""
-
-    upper: FloatArray  # (S, H K)
-    lowers: FloatArray  # (policies, S, H K); none at lower levels
-    worst: FloatArray  # (S,)
-
-
 class _Search:
     """Visited pairs, and trials that improve their bounds."""
 
@@ -185,7 +170,7 @@ class _Search:
         self.mdp, self.switching, self.level, self.tolerance, self.most = mdp, switching, level, tolerance, most
         self.probability = np.stack([member.to_dense()[0] for member in members])[:, mdp.row_state, mdp.action]
         self.reward = _rewards(mdp, members)
-        self.leaves = _leaves(mdp, switching, level, self.probability, self.reward)
+        self.leaves = first_bounds(mdp, switching, level, self.probability, self.reward)
         self.nodes: list[_Node] = []
         self._number: dict[tuple[int, bytes], int] = {}
         size = max(float(np.abs(self.leaves.upper).max()), float(np.abs(self.leaves.worst).max()), 1e-300)
@@ -304,58 +289,3 @@ def _rewards(mdp: MDP, members: Sequence[MDP]) -> FloatArray:
             )
         table[rows.entry_row, rows.successor] = reward
     return np.where(np.isnan(table), 0.0, table)
-
-
-def _leaves(mdp: MDP, switching: Switching, level: float, probability: FloatArray, reward: FloatArray) -> _Leaves:
-    informed = _informed(mdp, switching, probability, reward)
-    shape = (mdp.n_states, informed.n_states // mdp.n_states)
-    mean = _model(
-        mdp, probability.mean(axis=0), reward
-    )  # lists every successor that some member reaches, with its reward
-    on_entries = probability[:, mean.rows.entry_row, mean.rows.successor].T
-    best, worst = solve(informed), solve(mean, Scenarios(on_entries))
-    lowers = []
-    if level == 1.0:
-        own = (solve(_model(mdp, of_member, reward)).policy for of_member in probability)
-        chosen = np.unique([worst.policy, *own], axis=0)
-        lowers = [evaluate_policy(informed, np.repeat(policy, shape[1])).lower.reshape(shape) for policy in chosen]
-    return _Leaves(best.upper.reshape(shape), np.array(lowers).reshape(-1, *shape), worst.lower)
-
-
-def _model(mdp: MDP, probability: FloatArray, reward: FloatArray) -> MDP:
-    """The pairs of `mdp` with other probabilities and rewards, `(R, S)`."""
-    row, successor = np.nonzero(probability)
-    return MDP.from_transitions(
-        mdp.row_state[row],
-        mdp.action[row],
-        successor,
-        probability[row, successor],
-        reward[row, successor],
-        discount=mdp.discount,
-        n_states=mdp.n_states,
-        terminal=np.flatnonzero(mdp.terminal),
-    )
-
-
-def _informed(mdp: MDP, switching: Switching, probability: FloatArray, reward: FloatArray) -> MDP:
-    """The model of an agent that sees the hazard i and the true member k: states (s, i, k), numbered in that order."""
-    n_members, hazards = len(probability), switching.hazards
-    n = len(hazards) * n_members
-    jump = np.zeros((n, n))
-    for i, hazard in enumerate(hazards):
-        here = slice(i * n_members, (i + 1) * n_members)
-        jump[here, here] = (1.0 - hazard) * np.eye(n_members) + hazard * np.exp(switching.log_prior(n_members))
-    before, after = np.nonzero(jump)
-    row, successor = np.nonzero(probability.any(axis=0))
-    p = jump[before, after][:, None] * probability[after % n_members][:, row, successor]  # (jumps, entries)
-    move, entry = np.nonzero(p)
-    return MDP.from_transitions(
-        mdp.row_state[row[entry]] * n + before[move],
-        mdp.action[row[entry]],
-        successor[entry] * n + after[move],
-        p[move, entry],
-        reward[row[entry], successor[entry]],
-        discount=mdp.discount,
-        n_states=mdp.n_states * n,
-        terminal=np.flatnonzero(np.repeat(mdp.terminal, n)),
-    )

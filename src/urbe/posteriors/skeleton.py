@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from urbe import checks, memory
-from urbe.mdp.build import from_rows, terminal_ids
+from urbe.mdp.build import from_rows
 from urbe.mdp.labels import LARGEST_ID
 from urbe.mdp.model import MDP, fitting_labels
+from urbe.mdp.terminal import terminal_ids
 from urbe.mdp.transitions import Transitions
 from urbe.types import BoolArray, IntArray
 

@@ -25,14 +25,14 @@ from urbe.simulators.limits import Number, check_nominal_params
 from urbe.types import BoolArray
 
 
-class GridCell(NamedTuple):
+class GridPosition(NamedTuple):
     """A cell of the grid, counted from the top left corner."""
 
     row: Int[Array, ""]
     column: Int[Array, ""]
 
 
-RiskRule = Callable[[GridCell, GridCell, GridCell], Bool[Array, ""]]
+RiskRule = Callable[[GridPosition, GridPosition, GridPosition], Bool[Array, ""]]
 """Whether the move from a cell to another may fail, given the goal. It is only called for moves that change the cell:
 moves against the border are never risky."""
 
@@ -40,22 +40,22 @@ Encoding = Callable[[Int[Array, ""], int], Float[Array, " D"]]
 """The observation of a state, given the size of the grid. The wreck has the number size^2."""
 
 
-def any_approach(before: GridCell, after: GridCell, goal: GridCell) -> Bool[Array, ""]:
+def any_approach(before: GridPosition, after: GridPosition, goal: GridPosition) -> Bool[Array, ""]:
     """Every move that reduces the Manhattan distance to the goal."""
     return _distance(after, goal) < _distance(before, goal)
 
 
-def vertical_approach(before: GridCell, after: GridCell, goal: GridCell) -> Bool[Array, ""]:
+def vertical_approach(before: GridPosition, after: GridPosition, goal: GridPosition) -> Bool[Array, ""]:
     """Only moves that bring the rover nearer to the goal's row."""
     return jnp.abs(goal.row - after.row) < jnp.abs(goal.row - before.row)
 
 
-def horizontal_approach(before: GridCell, after: GridCell, goal: GridCell) -> Bool[Array, ""]:
+def horizontal_approach(before: GridPosition, after: GridPosition, goal: GridPosition) -> Bool[Array, ""]:
     """Only moves that bring the rover nearer to the goal's column."""
     return jnp.abs(goal.column - after.column) < jnp.abs(goal.column - before.column)
 
 
-def diagonal_approach(before: GridCell, after: GridCell, goal: GridCell) -> Bool[Array, ""]:
+def diagonal_approach(before: GridPosition, after: GridPosition, goal: GridPosition) -> Bool[Array, ""]:
     """Moves that reduce the distance while both row and column are off: once in line with the goal, none is risky."""
     off_both_axes = (before.row != goal.row) & (before.column != goal.column)
     return off_both_axes & any_approach(before, after, goal)
@@ -181,7 +181,7 @@ class MarsRover:
         before, goal = self._cell(state), self._cell(jnp.int32(self.goal))
         sideways = jnp.asarray((0, 1, 0, -1), jnp.int32)[action]
         downwards = jnp.asarray((-1, 0, 1, 0), jnp.int32)[action]
-        after = GridCell(
+        after = GridPosition(
             jnp.clip(before.row + downwards, 0, self.size - 1), jnp.clip(before.column + sideways, 0, self.size - 1)
         )
         target = after.row * self.size + after.column
@@ -199,9 +199,9 @@ class MarsRover:
     def observe(self, state: Int[Array, ""]) -> Float[Array, " D"]:
         return self.encoding(state, self.size)
 
-    def _cell(self, state: Int[Array, ""]) -> GridCell:
-        return GridCell(state // self.size, state % self.size)
+    def _cell(self, state: Int[Array, ""]) -> GridPosition:
+        return GridPosition(state // self.size, state % self.size)
 
 
-def _distance(cell: GridCell, goal: GridCell) -> Int[Array, ""]:
+def _distance(cell: GridPosition, goal: GridPosition) -> Int[Array, ""]:
     return jnp.abs(goal.row - cell.row) + jnp.abs(goal.column - cell.column)

@@ -91,7 +91,7 @@ class Stacked:
     survives: bool = True
 
     def __post_init__(self) -> None:
-        fits = hasattr(self.simulator, "outcomes")
+        fits = isinstance(self.simulator, Simulator)
         checks.kind("simulator", self.simulator, fits, "a simulator such as CartPole()")
         checks.whole_number("length", self.length, 1)
         checks.flag("survives", self.survives)

@@ -215,7 +215,7 @@ def _draws(name: str, law: Distribution, seed: int, count: int) -> Float[np.ndar
 
 def _build(simulator: Simulator, points: list[dict[str, float]], include_nominal: bool) -> UncertaintySet:
     """Makes a set from differences to the nominal parameters, checked by the simulator."""
-    checks.kind("simulator", simulator, hasattr(simulator, "nominal"), "a simulator such as CartPole()")
+    checks.kind("simulator", simulator, isinstance(simulator, Simulator), "a simulator such as CartPole()")
     nominal = jax.device_get(simulator.nominal())
     nominal_params = param_dict(nominal)
     members, place = ([nominal_params], 0) if include_nominal else ([], None)
@@ -231,7 +231,7 @@ def _build(simulator: Simulator, points: list[dict[str, float]], include_nominal
             members.append(member)
     columns = ([np.float32(member[name]) for member in members] for name in nominal_params)
     made = UncertaintySet(type(nominal)(*(jnp.asarray(np.array(column)) for column in columns)), place)
-    if not isinstance(simulator, Checked) and hasattr(simulator, "outcomes"):
+    if not isinstance(simulator, Checked):
         _require_distributions(simulator, made)
     return made
 

@@ -116,12 +116,11 @@ def approximate_values(
     set_ = Exact() if nature is None else nature
     operator = set_.operator(mdp)
     if policy is None:
-        going, payoff, stop = _stopping(mdp)
-        taken = PolicyRows(going)
+        taken, payoff, stop = _stopping(mdp)
     else:
-        taken, payoff, stop = given_policy(mdp, policy), np.full(mdp.n_states, -np.inf), np.empty(0, dtype=np.int64)
+        taken, payoff, stop = given_policy(mdp, policy), np.full(mdp.n_states, -np.inf), None
     visited = policy_rows(mdp, explore) if explore is not None else taken.weights(mdp.n_rows)
-    if policy is None and explore is None:
+    if stop is not None and explore is None:
         visited[stop[np.isin(mdp.row_state[stop], mdp.row_state[taken.rows], invert=True)]] = 1.0
     weights = _visits(mdp, visited)
     modulus = _modulus(mdp, set_, taken, visited)
@@ -132,7 +131,7 @@ def approximate_values(
     facing, _ = operator.against(taken)
     w, changes = _fit(facing, phi, weights, live, payoff, modulus, tolerance, max_steps)
     value = _value(phi, w, live, payoff)
-    if policy is not None:
+    if stop is None:
         return ApproximateSolution(w, value, taken.actions(mdp), modulus, len(changes), changes)
     actions = np.full(mdp.n_states, -1, dtype=mdp.action.dtype)
     actions[mdp.row_state[taken.rows]] = mdp.action[taken.rows]
@@ -189,7 +188,7 @@ def _value(phi: FloatArray, w: FloatArray, live: BoolArray, payoff: FloatArray) 
     return np.where(np.isneginf(value), 0.0, value)
 
 
-def _stopping(mdp: MDP) -> tuple[IntArray, FloatArray, IntArray]:
+def _stopping(mdp: MDP) -> tuple[PolicyRows, FloatArray, IntArray]:
     """Returns the rows that continue, at most one per state; `(S,)` the best payoff of stopping; the rows that stop."""
     ends = mdp.rows.row_sums((~mdp.terminal[mdp.rows.successor] & (mdp.rows.probability > 0.0)).astype(float)) == 0.0
     going, stop = np.flatnonzero(~ends), np.flatnonzero(ends)
@@ -204,7 +203,7 @@ def _stopping(mdp: MDP) -> tuple[IntArray, FloatArray, IntArray]:
         raise ValueError("Rewards of stopping depend on the successor; give the expected reward r(s, a) there.")
     payoff = np.full(mdp.n_states, -np.inf)
     np.maximum.at(payoff, mdp.row_state[stop], mdp.rows.expected_reward()[stop])
-    return going, payoff, stop
+    return PolicyRows(going), payoff, stop
 
 
 def _visits(mdp: MDP, visited: FloatArray) -> FloatArray:

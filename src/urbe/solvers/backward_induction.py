@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from urbe.ambiguity.operator import Operator, PolicyRows
-from urbe.solvers.bounds import contraction, require_finite_values
+from urbe.solvers.bounds import require_finite_values
 from urbe.solvers.iterate import FixedPolicy, Progress
 from urbe.solvers.solution import Solution, solved_over
 from urbe.types import FloatArray
@@ -26,7 +26,7 @@ def backward_induction(
     require_finite_values(mdp, float(horizon))
     value = np.zeros((horizon + 1, mdp.n_states))
     error = np.zeros(horizon + 1)
-    growth = contraction(operator) or mdp.discount * (1.0 + mdp.rows.mass_error)
+    growth = operator.modulus or mdp.discount * (1.0 + mdp.rows.mass_error)
     q: list[FloatArray] = []
     policies: list[PolicyRows] = []
     memory = policy_memory = None

@@ -100,12 +100,6 @@ class BoundRule:
         return gamma / (1.0 - gamma)
 
 
-def contraction(operator: Iterated) -> float | None:
-    """Returns the modulus of an operator that is a contraction but not monotone; None for all others."""
-    modulus: float | None = getattr(operator, "modulus", None)
-    return modulus
-
-
 LARGEST = 1e306
 """Sums of values up to this size do not overflow in a sweep."""
 

@@ -233,7 +233,8 @@ def _duration(operator: Operator) -> FloatArray:
     """`(S,)` w >= 1 + max_a max_q q . w, the expected time to termination: the solver's, verified by duality."""
     terminal = operator.mdp.terminal
     w = np.where(terminal, 0.0, longest_duration(operator))
-    above = operator.clock().evidence(None, optimal=True).above(w, PolicyRows(np.zeros(0, dtype=np.int64)))
+    first = PolicyRows(operator.mdp.row_start[:-1][~terminal])  # the bound holds for every policy
+    above = operator.clock().evidence(None, optimal=True).above(w, first)
     left = float((above - w).max(initial=0.0))
     if not left < 0.5:
         raise ValueError(

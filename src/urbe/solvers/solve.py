@@ -14,7 +14,7 @@ from urbe.ambiguity.operator import AmbiguitySet, Iterated, Operator, PolicyRows
 from urbe.mdp.evaluate import chosen_rows, policy_dimensions, policy_rows
 from urbe.mdp.model import MDP
 from urbe.solvers.backward_induction import backward_induction
-from urbe.solvers.bounds import BoundRule, contraction, require_finite_values, spread_of
+from urbe.solvers.bounds import BoundRule, require_finite_values, spread_of
 from urbe.solvers.duration import longest_duration
 from urbe.solvers.evaluation import Evaluated, PolicyEvaluation, Setting
 from urbe.solvers.iterate import FixedPolicy, IterationOutcome, Progress, iterate
@@ -103,7 +103,7 @@ def evaluate_policy(
     operator = (Exact() if nature is None else nature).operator(mdp)
     with Workers(threads) as workers:
         if isinstance(method, BackwardInduction):
-            steps = _given_steps(mdp, policy, method.horizon)
+            steps = given_steps(mdp, policy, method.horizon)
             return backward_induction(operator, method.horizon, workers, None, steps)
         if _of_steps(mdp, policy):
             raise ValueError(
@@ -136,8 +136,8 @@ def _of_steps(mdp: MDP, policy: Any, horizon: int | None = None) -> bool:
     return array.ndim == 3 or (array.ndim == 2 and array.dtype.kind in "iuU")
 
 
-def _given_steps(mdp: MDP, policy: Any, horizon: int) -> list[PolicyRows]:
-    """The policy of each step."""
+def given_steps(mdp: MDP, policy: Any, horizon: int) -> list[PolicyRows]:
+    """Converts a policy of all steps, or one of each, to the form that operators take."""
     if not _of_steps(mdp, policy, horizon):
         return [given_policy(mdp, policy)] * horizon
     if len(policy) != horizon:
@@ -173,7 +173,7 @@ def _iterate(
         v = _reward_alone(mdp)
     else:
         v = _warm_start(iterated, Exact().operator(mdp), evaluation, setting)
-    rule = BoundRule(iterated, later, how.rule, contraction(operator))
+    rule = BoundRule(iterated, later, how.rule, operator.modulus)
     outcome = iterate(iterated, how, evaluation, rule, v, setting, progress or _silent)
     solution = _solution(operator, outcome, given is None)
     if throw and not outcome.reached:

@@ -2,6 +2,8 @@ from urbe.simulators.uncertainty_check import check_uncertainty_set as check_unc
 from urbe.testing.agent_probes import Probe as Probe
 from urbe.testing.agent_probes import probes as probes
 from urbe.testing.agents import check_agent as check_agent
+from urbe.testing.deep_parts import check_belief_nature as check_belief_nature
+from urbe.testing.deep_parts import check_belief_rule as check_belief_rule
 from urbe.testing.deep_parts import check_nature as check_nature
 from urbe.testing.deep_parts import check_network as check_network
 from urbe.testing.deep_parts import check_optimiser as check_optimiser

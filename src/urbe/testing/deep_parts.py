@@ -1,4 +1,4 @@
-"""The contracts of the extensible parts of deep agents: natures, variances, Q-networks and optimisers.
+"""The contracts of the extensible parts of deep agents: natures, variances, Q-networks, optimisers and acting rules.
 
 Each part is a frozen dataclass with the methods of its protocol in `urbe.deep`; these functions test what the learner,
 the loops and saved files require of it.
@@ -6,6 +6,7 @@ the loops and saved files require of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -13,6 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from urbe.deep.adaptive.natures import BeliefNature, EpisodeNature
+from urbe.deep.adaptive.rules import BeliefRule
 from urbe.deep.core.learner import init_learner, observe
 from urbe.deep.core.natures import MemberNature
 from urbe.deep.core.networks import QNetwork
@@ -51,15 +54,87 @@ def check_nature(nature: MemberNature, members: tuple[int, ...] = (1, 2, 5)) -> 
     _check_value("nature", nature, MemberNature)
     rng = np.random.default_rng(0)
     for k in members:
-        values = jnp.asarray(rng.normal(size=(_BATCH, k)).round(1), jnp.float32)  # rounding makes ties common
-        weights = nature.weights(values)
-        _same_form(f"weights of {k} members", weights, values)
-        if (np.asarray(weights) < 0.0).any():
-            _broken(f"weights of {k} members", f"the smallest is {float(weights.min())}", "none below 0")
-        _close(f"the sum of the weights of {k} members", weights.sum(axis=-1), jnp.ones(_BATCH, jnp.float32))
-        _close(f"weights of {k} members, compiled", jax.jit(nature.weights)(values), weights)
-        alone = jnp.stack([nature.weights(row) for row in values])
-        _close(f"weights of {k} members, each row alone", alone, weights)
+        _check_weights(f"the weights of {k} members", nature.weights, _values(rng, k))
+
+
+def check_belief_nature(nature: BeliefNature, members: tuple[int, ...] = (1, 2, 5)) -> None:
+    """Tests the contract of `urbe.deep.BeliefNature` and, if it has `begin_episode`, of `urbe.deep.EpisodeNature`.
+
+    - The nature is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and rebuilt.
+    - Weights, and the belief of an episode, have the shape and type of the values, are at least 0 and sum to 1.
+    - Rows are weighted independently: batched, alone, compiled or not, the weights are the same.
+    - A belief that is certain of a member gives the value under that member.
+
+    Args:
+      nature: the nature to test.
+      members: sizes of uncertainty sets to test; for a nature of a fixed size, that size.
+
+    Raises:
+      AssertionError: names the broken law and what was found.
+
+    >>> from urbe.deep import BeliefCVaR
+    >>> check_belief_nature(BeliefCVaR(0.3))
+    """
+    _check_value("nature", nature, BeliefNature)
+    rng = np.random.default_rng(0)
+    weighings = {"the weights": nature.weights}
+    if isinstance(nature, EpisodeNature):
+        weighings["the belief of an episode"] = nature.begin_episode
+    for k in members:
+        values, belief = _values(rng, k), jnp.asarray(rng.dirichlet(np.ones(k), _BATCH), jnp.float32)
+        certain = jax.nn.one_hot(jnp.arange(_BATCH) % k, k, dtype=jnp.float32)
+        for name, weigh in weighings.items():
+            what = f"{name} of {k} members"
+            _check_weights(what, weigh, belief, values)
+            found = _check_weights(f"{what}, certain of one", weigh, certain, values)
+            known = (certain * values).sum(axis=-1)
+            _close(f"the value by {what}, certain of one", (found * values).sum(axis=-1), known)
+
+
+def check_belief_rule(rule: BeliefRule, members: tuple[int, ...] = (1, 2, 5)) -> None:
+    """Tests the contract of `urbe.deep.BeliefRule`.
+
+    - The rule is a value: a frozen dataclass, equal to its copy, that can be hashed, saved and rebuilt.
+    - It evaluates the network at beliefs `(N, K)`: numbers of at least 0 that sum to 1.
+    - There is one finite value per action, compiled or not.
+    - If the network's values depend on no belief, their best action is the rule's.
+
+    Args:
+      rule: the rule to test.
+      members: sizes of uncertainty sets to test.
+
+    Raises:
+      AssertionError: names the broken law and what was found.
+
+    >>> from urbe.deep.adaptive.rules import Thompson
+    >>> check_belief_rule(Thompson())
+    """
+    _check_value("rule", rule, BeliefRule)
+    rng = np.random.default_rng(0)
+    for k in members:
+        table = jnp.asarray(rng.normal(size=(k, _ACTIONS)), jnp.float32)
+
+        def evaluate(beliefs: Any, table: Any = table) -> Any:
+            return jnp.tanh(beliefs @ table)
+
+        def watched(beliefs: Any, k: int = k, evaluate: Any = evaluate) -> Any:
+            what = f"beliefs of {k} members that the network is evaluated at"
+            _same_form(what, beliefs, jnp.zeros((*beliefs.shape[:1], k), jnp.float32))
+            if (np.asarray(beliefs) < 0.0).any():
+                _broken(what, f"the smallest is {float(beliefs.min())}", "none below 0")
+            _close(f"the sum of {what}", beliefs.sum(axis=-1), jnp.ones(len(beliefs), jnp.float32))
+            return evaluate(beliefs)
+
+        belief, drawn = jnp.asarray(rng.dirichlet(np.ones(k)), jnp.float32), jnp.int32(k - 1)
+        values = rule.values(watched, belief, drawn)
+        _same_form(f"values under {k} members", values, table[0])
+        if not np.isfinite(values).all():
+            _broken(f"values under {k} members", values, "finite numbers")
+        compiled = jax.jit(lambda b, d, evaluate=evaluate: rule.values(evaluate, b, d))(belief, drawn)
+        _close(f"values under {k} members, compiled", compiled, values)
+        alike = rule.values(lambda beliefs, q=table[0]: jnp.broadcast_to(q, (len(beliefs), _ACTIONS)), belief, drawn)
+        if int(alike.argmax()) != int(table[0].argmax()):
+            _broken(f"the action under {k} members that agree", int(alike.argmax()), int(table[0].argmax()))
 
 
 def check_network(network: QNetwork) -> None:
@@ -186,6 +261,22 @@ def check_variance(variance: Variance, settings: Settings | None = None) -> None
                 if not np.isfinite(getattr(progress, name)):
                     _broken(f"{name} at step {t + 1}", getattr(progress, name), "a finite number")
             learner = after
+
+
+def _values(rng: np.random.Generator, k: int) -> jax.Array:
+    return jnp.asarray(rng.normal(size=(_BATCH, k)).round(1), jnp.float32)  # rounding makes ties common
+
+
+def _check_weights(what: str, weigh: Callable[..., Any], *given: jax.Array) -> jax.Array:
+    """Returns the weights of all rows, the last array of which has the values of actions."""
+    weights: jax.Array = weigh(*given)
+    _same_form(what, weights, given[-1])
+    if (np.asarray(weights) < 0.0).any():
+        _broken(what, f"the smallest is {float(weights.min())}", "none below 0")
+    _close(f"the sum of {what}", weights.sum(axis=-1), jnp.ones(len(weights), jnp.float32))
+    _close(f"{what}, compiled", jax.jit(weigh)(*given), weights)
+    _close(f"{what}, each row alone", jnp.stack([weigh(*row) for row in zip(*given, strict=True)]), weights)
+    return weights
 
 
 def _check_value(name: str, part: Any, protocol: Any) -> None:

@@ -16,7 +16,7 @@ from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.solvers.linear import DENSE_STATES, SolvePlan, plan, solve_system
 from urbe.solvers.methods import Method, check_problem
-from urbe.solvers.solve import evaluate_policy, given_policy, solve
+from urbe.solvers.solve import evaluate_policy, given_steps, solve
 from urbe.tables import TableResult
 from urbe.types import FloatArray, IntArray
 from urbe.variance.local import Calibrated, LocalForm, LocalStep, LocalTerm, Problem
@@ -113,8 +113,7 @@ def value_variance(
       horizon: number of steps; None for the infinite horizon of the model's discount.
       local: the local uncertainty nu, `Calibrated()` by default; also `Count`, `DirichletForm`, `Bound`,
         `MonteCarlo`, `ExactUBE`.
-      policy: `(S,)` action ids or `(S, A)` probabilities; with a horizon also `(H, S)` whole numbers or `(H, S, A)`,
-        one policy for each step. None takes the greedy one.
+      policy: as for `evaluate_policy`, with a horizon also one for each step; None takes the greedy one.
       sharp: treats the values of different successors as uncorrelated, in place of the upper bound; only for models
         in which no state is met twice.
       method: how to solve without a horizon, as for `solve`.
@@ -145,7 +144,8 @@ def value_variance(
     term = (Calibrated() if local is None else local).bind(problem)
     if horizon is None:
         return _infinite(problem, term, policy, sharp, method)
-    return _finite(problem, term, _policies(centre, policy, horizon), horizon, sharp)
+    given = None if policy is None else given_steps(centre, policy, horizon)
+    return _finite(problem, term, given, horizon, sharp)
 
 
 def _finite(
@@ -225,14 +225,3 @@ def _of_states(centre: MDP, taken: IntArray, share: FloatArray, answer: Rows, nu
 
 def _expected(rows: Rows, u: FloatArray) -> FloatArray:
     return rows.row_sums(rows.probability * u[rows.successor])
-
-
-def _policies(centre: MDP, policy: ArrayLike | None, horizon: int) -> list[PolicyRows] | None:
-    """One policy for each step."""
-    if policy is None:
-        return None
-    array = np.asarray(policy)
-    per_step = array.ndim == 3 or (array.ndim == 2 and np.issubdtype(array.dtype, np.integer))
-    if per_step and len(array) != horizon:
-        raise ValueError(f"policy has {len(array)} steps, expected one policy for each of {horizon}.")
-    return [given_policy(centre, each) for each in array] if per_step else [given_policy(centre, array)] * horizon

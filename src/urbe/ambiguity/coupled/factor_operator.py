@@ -79,6 +79,8 @@ class FactorOperator:
     choices: Nature
     set: RectangularSet
 
+    modulus = None  # T is monotone
+
     @property
     def singleton(self) -> bool:
         """Returns False: otherwise solvers would use the model's own rows instead of those of the set."""

@@ -26,9 +26,10 @@ from urbe.ambiguity.exact import ExactNature
 from urbe.ambiguity.nature import Nature
 from urbe.ambiguity.optimistic import Optimistic
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
-from urbe.mdp.build import from_transitions, terminal_ids
+from urbe.mdp.build import from_transitions
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows, index_type
+from urbe.mdp.terminal import terminal_ids
 from urbe.types import FloatArray
 
 if TYPE_CHECKING:

@@ -52,6 +52,8 @@ class StateOperator:
     nature: StateNature
     relaxed: RectangularSet
 
+    modulus = None  # T is monotone
+
     @property
     def singleton(self) -> bool:
         return not self.nature.budget.any()

@@ -18,12 +18,11 @@ import numpy as np
 from urbe import checks
 from urbe.ambiguity.interval import LInfBall
 from urbe.ambiguity.kl import KLBall
-from urbe.ambiguity.l1 import KERNEL as ANY_KERNEL
 from urbe.ambiguity.l1 import L1Ball
 from urbe.ambiguity.l2 import L2Ball
 from urbe.ambiguity.optimistic import Optimistic
 from urbe.ambiguity.rectangular import RectangularSet
-from urbe.ambiguity.row_nature import bind_rows
+from urbe.ambiguity.row_nature import allowed_rows
 from urbe.ambiguity.shared_budget.distance import Distance
 from urbe.ambiguity.shared_budget.kl import KL
 from urbe.ambiguity.shared_budget.l1 import L1
@@ -66,8 +65,8 @@ class SRectangular:
         checks.one_of("support", ball.support, ("nominal", "all"))
         support: Support = "nominal" if isinstance(ball, KLBall) else ball.support
         # if moving mass costs the same everywhere, only the lowest state outside a row receives it
-        bound = bind_rows(ANY_KERNEL, mdp, np.empty(0), support=support, receiver=isinstance(ball, L1Ball))
-        nature = StateNature(DISTANCES[type(ball)], mdp, bound.rows, self.budget(mdp), bound.everywhere)
+        rows, everywhere = allowed_rows(mdp, support, receiver=isinstance(ball, L1Ball))
+        nature = StateNature(DISTANCES[type(ball)], mdp, rows, self.budget(mdp), everywhere)
         return StateOperator(mdp, nature, self.relaxed(mdp))
 
     def budget(self, mdp: MDP) -> FloatArray:

@@ -19,7 +19,7 @@ from urbe.belief.state import Watch
 from urbe.deep.adaptive.learner import AdaptiveRun, RoundMeans, init_run, one_round
 from urbe.deep.adaptive.learning_policy import LearningBelief
 from urbe.deep.adaptive.model import BeliefModel
-from urbe.deep.adaptive.natures import EpisodeCVaR
+from urbe.deep.adaptive.natures import EpisodeNature
 from urbe.deep.adaptive.policy import AdaptivePolicy, check_sensor
 from urbe.deep.adaptive.rules import BeliefRule
 from urbe.deep.adaptive.session import Session
@@ -146,7 +146,7 @@ class AdaptiveAgent:
           ValueError: the agent does not learn values of its belief, or its simulator's states do not follow from
             observations.
         """
-        if self.settings.informed or isinstance(self.settings.nature, EpisodeCVaR):
+        if self.settings.informed or isinstance(self.settings.nature, EpisodeNature):
             raise ValueError(
                 f"The agent {self.name} learns values of members or weights them for whole episodes, expected one of "
                 "bayes_adaptive_dqn with a caution per step: only such values can be learned from a deployment."
@@ -220,8 +220,9 @@ class AdaptiveAgent:
                     "urbe.gym.ChangingParams(env, schedule, seed)."
                 )
             return _adapt_in(self.deploy(env, members, seed=seed), env, episodes, seed)
-        fits = all(hasattr(env, name) for name in ("nominal", "start", "outcomes", "observe"))
-        checks.kind("env", env, fits, "a simulator such as CartPole(), or a Gymnasium environment")
+        checks.kind(
+            "env", env, isinstance(env, Simulator), "a simulator such as CartPole(), or a Gymnasium environment"
+        )
         self._require_spaces(Spaces.flat(observation_size(env), env.n_actions))
         changing = Constant(env.nominal()) if schedule is None else schedule
         check_schedule(env, changing)

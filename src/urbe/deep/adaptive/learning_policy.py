@@ -28,7 +28,7 @@ from urbe.simulators.base import Key
 from urbe.simulators.limits import recover_state
 
 
-class LearningMemory(NamedTuple):
+class LearningBeliefMemory(NamedTuple):
     """The memory of the agent with its belief, and its learner.
 
     Attributes:
@@ -64,12 +64,12 @@ class LearningBelief:
     learning_rate: float
     batch: int
 
-    def start(self, key: Key) -> LearningMemory:
+    def start(self, key: Key) -> LearningBeliefMemory:
         """The trained weights, and the belief before the first episode. The key is consumed."""
         model, own = self.policy.model, self.policy.start(key)
         size = jax.eval_shape(partial(inputs, model), own.observation, own.belief.log_b).shape[-1]
         nothing = jnp.zeros(self.batch, jnp.float32)
-        return LearningMemory(
+        return LearningBeliefMemory(
             own,
             self.policy.weights,
             self.optimiser,
@@ -79,12 +79,14 @@ class LearningBelief:
             jnp.int32(0),
         )
 
-    def act(self, memory: LearningMemory, observation: Float[Array, " D"]) -> tuple[Int32[Array, ""], LearningMemory]:
+    def act(
+        self, memory: LearningBeliefMemory, observation: Float[Array, " D"]
+    ) -> tuple[Int32[Array, ""], LearningBeliefMemory]:
         """The greedy action, with the weights so far."""
         action, own = self._now(memory).act(memory.own, observation)
         return action, memory._replace(own=own)
 
-    def observe(self, memory: LearningMemory, step: Step) -> LearningMemory:
+    def observe(self, memory: LearningBeliefMemory, step: Step) -> LearningBeliefMemory:
         """The belief after a transition, and at times a gradient step."""
         x, y = self._target(memory, step)
         at = memory.steps % self.batch
@@ -96,7 +98,7 @@ class LearningBelief:
             steps=memory.steps + 1,
         )
 
-        def learned(memory: LearningMemory) -> LearningMemory:
+        def learned(memory: LearningBeliefMemory) -> LearningBeliefMemory:
             weights, optimiser, _ = gradient_step(
                 self.policy.settings,
                 memory.weights,
@@ -108,17 +110,17 @@ class LearningBelief:
             )
             return memory._replace(weights=weights, optimiser=optimiser)
 
-        after: LearningMemory = jax.lax.cond(at == self.batch - 1, learned, lambda same: same, memory)
+        after: LearningBeliefMemory = jax.lax.cond(at == self.batch - 1, learned, lambda same: same, memory)
         return after
 
-    def report(self, memory: LearningMemory) -> dict[str, Array]:
+    def report(self, memory: LearningBeliefMemory) -> dict[str, Array]:
         """The report of the policy with the current weights, and the number of gradient steps so far."""
         return self._now(memory).report(memory.own) | {"updates": memory.steps // self.batch}
 
-    def _now(self, memory: LearningMemory) -> AdaptivePolicy:
+    def _now(self, memory: LearningBeliefMemory) -> AdaptivePolicy:
         return replace(self.policy, weights=memory.weights)
 
-    def _target(self, memory: LearningMemory, step: Step) -> tuple[Float[Array, " I"], Float[Array, ""]]:
+    def _target(self, memory: LearningBeliefMemory, step: Step) -> tuple[Float[Array, " I"], Float[Array, ""]]:
         """The input of the network before the step, and the target of the action's value."""
         model, settings = self.policy.model, self.policy.settings
         simulator = model.simulator

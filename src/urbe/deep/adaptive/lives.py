@@ -15,12 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32
 
-from urbe.belief.credible import tail_weights
 from urbe.belief.switching import of_hazards, of_members
 from urbe.deep.adaptive.inputs import inputs_of
 from urbe.deep.adaptive.lookahead import Discounts, Lookahead, lookahead
 from urbe.deep.adaptive.model import BeliefModel
-from urbe.deep.adaptive.natures import EpisodeCVaR
+from urbe.deep.adaptive.natures import EpisodeNature
 from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.core.networks import q_values
 from urbe.simulators.base import Params, State
@@ -201,8 +200,8 @@ def _arrivals(
         belief = jnp.where(look.ended[:, None], next_truth, truth)
     else:
         belief = of_members(look.log_b)
-        if isinstance(settings.nature, EpisodeCVaR):
-            begun = begin_tilt(settings, model, weights, model.simulator.observe(first), belief, hazards)
+        begun = begin_tilt(settings, model, weights, model.simulator.observe(first), belief, hazards)
+        if begun is not None:
             tilt = jnp.where(look.ended[:, None], begun, tilt)
             belief = tilted(belief, tilt)
     obs = jax.vmap(model.simulator.observe)(look.state)
@@ -216,9 +215,10 @@ def begin_tilt(
     obs: Float[Array, " D"],
     belief: Float[Array, "N K"],
     hazards: Float[Array, "N H"],
-) -> Float[Array, "N K"]:
-    """Nature's weights of members in an episode that begins at `obs`: higher for members with lower values."""
-    assert isinstance(settings.nature, EpisodeCVaR)
+) -> Float[Array, "N K"] | None:
+    """Logarithms of the factors with which nature reweights members in an episode that begins at `obs`, if it does."""
+    if not isinstance(settings.nature, EpisodeNature):
+        return None
     k = model.n_members
     known = inputs_of(
         model,
@@ -227,7 +227,7 @@ def begin_tilt(
         jnp.broadcast_to(hazards[0], (k, hazards.shape[-1])),
     )
     v = q_values(settings.network, weights, known).max(axis=-1)
-    wanted = tail_weights(belief, jnp.broadcast_to(v, belief.shape), settings.nature.level)
+    wanted = settings.nature.begin_episode(belief, jnp.broadcast_to(v, belief.shape))
     return jnp.where(belief > 0.0, jnp.log(jnp.maximum(wanted, 1e-12)) - jnp.log(jnp.maximum(belief, 1e-30)), 0.0)
 
 

@@ -26,6 +26,17 @@ class BeliefNature(Protocol):
         """The weight of each member, given the value of the action under each."""
 
 
+@runtime_checkable
+class EpisodeNature(BeliefNature, Protocol):
+    """A nature that also reweights the belief once, at the start of each episode.
+
+    Within the episode, members are weighted by this belief, updated by observations.
+    """
+
+    def begin_episode(self, belief: Float[Array, "*B K"], values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
+        """The belief of the episode, given the value of the episode under each member."""
+
+
 @dataclass(frozen=True)
 class BeliefMean:
     """Weights are the belief: the Bayes-adaptive agent, optimal in expectation if the belief is right."""
@@ -58,7 +69,7 @@ class EpisodeCVaR:
     """The mean of the lowest `level` of the values, chosen once, at the start of each episode.
 
     The belief is reweighted there towards the members with the lowest episode values, as the network estimates them for
-    a certain member. Within the episode, members are weighted by this belief, updated by observations.
+    a certain member.
 
     Args:
       level: above 0 and at most 1.
@@ -71,6 +82,9 @@ class EpisodeCVaR:
 
     def weights(self, belief: Float[Array, "*B K"], values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
         return jnp.broadcast_to(belief, values.shape)
+
+    def begin_episode(self, belief: Float[Array, "*B K"], values: Float[Array, "*B K"]) -> Float[Array, "*B K"]:
+        return jnp.broadcast_to(tail_weights(belief, values, self.level), values.shape)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ from urbe.belief.switching import of_hazards, of_members
 from urbe.deep.adaptive.inputs import inputs_of
 from urbe.deep.adaptive.lives import begin_tilt, tilted
 from urbe.deep.adaptive.model import BeliefModel
-from urbe.deep.adaptive.natures import EpisodeCVaR
 from urbe.deep.adaptive.rules import BeliefRule
 from urbe.deep.adaptive.settings import AdaptiveSettings
 from urbe.deep.core.keys import as_key
@@ -193,10 +192,9 @@ class AdaptivePolicy:
         belief = self.believed(memory)
         u = jax.random.uniform(for_member, (), jnp.float32)
         member = jnp.minimum(jnp.sum(u >= jnp.cumsum(belief)[:-1]), self.model.n_members - 1).astype(jnp.int32)
-        tilt = memory.tilt
-        if isinstance(self.settings.nature, EpisodeCVaR):
-            hazards = of_hazards(memory.belief.log_b)
-            tilt = begin_tilt(self.settings, self.model, self.weights, observation, belief[None], hazards[None])[0]
+        hazards = of_hazards(memory.belief.log_b)
+        begun = begin_tilt(self.settings, self.model, self.weights, observation, belief[None], hazards[None])
+        tilt = memory.tilt if begun is None else begun[0]
         estimates = memory.estimates
         if self.sensor is not None:
             first = first_estimates(self.sensor, observation, self.model.n_members)

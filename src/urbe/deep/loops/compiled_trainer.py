@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from urbe import checks
 from urbe.deep.core.finite import raise_not_finite
 from urbe.deep.core.keys import key_data, root_key, with_keys
 from urbe.deep.core.learner import LearnerState
@@ -15,7 +16,7 @@ from urbe.deep.core.precision import double
 from urbe.deep.core.settings import Settings
 from urbe.deep.loops.compiled import CompiledRun, make_advance, make_begin, relabelled
 from urbe.deep.loops.meters import FinishedEpisodes, decided_by_member, means, restarted
-from urbe.deep.loops.trainer import Training, TrainingRecord
+from urbe.deep.loops.trainer import Training, TrainingRecord, unchangeable
 from urbe.gym.kinds import Env
 from urbe.gym.spaces import Spaces
 from urbe.simulators import Constant, Schedule, Simulator, UncertaintySet
@@ -89,8 +90,8 @@ class CompiledTrainer:
           ValueError: there were no members, their number differs, or states were not stored.
         """
         if self.uncertain is None or self._run.states is None:
-            lacking = "an uncertainty set" if self.uncertain is None else "keep_states=True"
-            raise ValueError(f"The trainer was made without {lacking}, expected one whose members may change.")
+            raise ValueError(unchangeable(self.uncertain is None))
+        checks.kind("uncertain", uncertain, isinstance(uncertain, UncertaintySet), "an UncertaintySet of the simulator")
         if len(uncertain) != len(self.uncertain) or uncertain.names != self.uncertain.names:
             raise ValueError(
                 f"uncertain has {len(uncertain)} members with the parameters {', '.join(uncertain.names)}, expected "

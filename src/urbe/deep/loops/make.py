@@ -47,9 +47,9 @@ def make_trainer(
                 "urbe.gym.ChangingParams(env, schedule, seed), or give the simulator in place of env."
             )
         members = None if uncertain is None else fitting_members(env, uncertain)
-        return HostTrainer(settings, env, members, seed, record_every)
+        return HostTrainer(settings, env, members, seed, record_every, keep_states)
     checks.kind("env", env, True, "a simulator such as CartPole(), or a Gymnasium environment")
-    if not hasattr(env, "outcomes"):
+    if not isinstance(env, Simulator):
         raise ValueError(
             f"env is {env!r}, expected a simulator of urbe.simulators or a Gymnasium environment: "
             'gymnasium.make("CartPole-v1").'

@@ -51,6 +51,9 @@ class Trainer(Protocol):
     def collect(self, restart: bool = True) -> TrainingRecord:
         """The record since the last restart; the next one begins here if `restart`."""
 
+    def set_members(self, uncertain: Any) -> None:
+        """Continues with other members of the uncertainty set, as many; raises ValueError if that is impossible."""
+
     def state(self) -> Any:
         """Everything needed to resume bit for bit, as nested containers of NumPy arrays."""
 
@@ -66,6 +69,12 @@ class Trainer(Protocol):
     @property
     def deciders(self) -> int:
         """The number of members that decide its targets; 1 if targets use the observed outcome."""
+
+
+def unchangeable(without_set: bool) -> str:
+    """Says why the members of a trainer cannot change."""
+    lacking = "an uncertainty set" if without_set else "keep_states=True"
+    return f"The trainer was made without {lacking}, expected one whose members may change."
 
 
 @runtime_checkable
@@ -125,6 +134,10 @@ class FrozenTrainer:
     def collect(self, restart: bool = True) -> TrainingRecord:
         """Returns an empty record."""
         return TrainingRecord({}, {})
+
+    def set_members(self, uncertain: Any) -> None:
+        """Raises: it has no members."""
+        raise ValueError(unchangeable(True))
 
     def state(self) -> Any:
         """The learner, as nested containers of NumPy arrays."""

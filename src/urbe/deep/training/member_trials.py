@@ -24,7 +24,7 @@ from urbe.gym.members.base import SimulatorMembers
 from urbe.gym.members.copies import EnvMembers
 from urbe.gym.spaces import Spaces
 from urbe.rng import stream
-from urbe.simulators import UncertaintySet
+from urbe.simulators import Simulator, UncertaintySet
 from urbe.simulators.limits import param_dict
 from urbe.statistics.estimates import paired_difference
 
@@ -179,7 +179,7 @@ class _Tried:
 
 
 def _play(world: _World, policy: Any, episodes: int, seed: int) -> Float[np.ndarray, " E"]:
-    limit = None if hasattr(world.env, "outcomes") else TIME_LIMIT
+    limit = None if isinstance(world.env, Simulator) else TIME_LIMIT
     found = evaluate(
         policy, [world.point], env=world.env, episodes=episodes, seed=seed, acting="greedy", time_limit=limit
     )

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from urbe import checks
 from urbe.deep.agent import DQNAgent
-from urbe.deep.saving.load import past
+from urbe.deep.saving.saved import past
 from urbe.deep.saving.upgrade import as_begun, renamed
 from urbe.deep.training.best import keep_best, settle_best
 from urbe.deep.training.callbacks import AnyCallback, watchers

@@ -14,8 +14,10 @@ from urbe.deep.core.finite import raise_not_finite
 from urbe.deep.core.keys import key_data, root_key, with_keys
 from urbe.deep.core.learner import LearnerState
 from urbe.deep.core.precision import double
+from urbe.deep.core.replay import Successors
 from urbe.deep.core.settings import Settings
 from urbe.deep.loops.host.callback import CallbackSession
+from urbe.deep.loops.host.kept_states import KeptStates
 from urbe.deep.loops.host.program import (
     NO_ACTION,
     CarryTree,
@@ -27,16 +29,19 @@ from urbe.deep.loops.host.program import (
     make_start,
 )
 from urbe.deep.loops.meters import decided_by_member, means, restarted
-from urbe.deep.loops.trainer import TrainingRecord
+from urbe.deep.loops.trainer import TrainingRecord, unchangeable
 from urbe.gym.adapters import adapter_of
 from urbe.gym.kinds import AnyEnv, Env, innermost
 from urbe.gym.members.base import NOBODY, MemberOutcomes, Members
+from urbe.gym.members.copies import copy_of
+from urbe.gym.members.fitting import fitting_members
 from urbe.gym.members.nominal_check import check_nominal, spare
 from urbe.gym.rows import Happened, host_env
 from urbe.gym.spaces import Spaces
 from urbe.gym.states import env_states
 from urbe.gym.wrapping import randomised
 from urbe.rng import stream
+from urbe.simulators import UncertaintySet
 
 RESTARTED_STEPS = 1_000
 """After a late reply, the program is started separately for this many transitions."""
@@ -82,12 +87,22 @@ class HostTrainer:
       members: the members in its targets; None learns from observed outcomes.
       seed: seed of all random numbers, including the environment's.
       record_every: the largest number of steps between two calls of `collect`.
+      keep_states: whether `set_members` will be called: states are then stored, too.
 
     Raises:
-      ValueError: in a short trial on a copy, the nominal member did not behave like the environment.
+      ValueError: in a short trial on a copy, the nominal member did not behave like the environment; or states cannot
+        be stored.
     """
 
-    def __init__(self, settings: Settings, env: AnyEnv, members: Members | None, seed: int, record_every: int) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        env: AnyEnv,
+        members: Members | None,
+        seed: int,
+        record_every: int,
+        keep_states: bool = False,
+    ) -> None:
         self.settings, self.members, self.seed = settings, members, seed
         self._env = host_env(env)
         self.spaces = Spaces(self._env.observations.space, self._env.n_actions, self._env.start)
@@ -113,6 +128,7 @@ class HostTrainer:
             check_nominal(spare(behind[0]), members, stream(seed, "nominal member"))
         self._begin()
         self._states = env_states(self._env)
+        self._kept = KeptStates(self._env, settings.capacity) if keep_states else None
 
     def acts_in(self, env: Env) -> bool:
         """Whether it steps this environment, or one that shares its state."""
@@ -153,6 +169,8 @@ class HostTrainer:
     def _act(self) -> None:
         """Steps all environments; a transition is ready for learning when its next observation is known."""
         all_outcomes = self._all_outcomes()
+        if self._kept is not None:
+            self._kept.before_step(self._waiting)
         for i, result in enumerate(self._env.step(self._action, self._waiting)):
             if isinstance(result, Happened):
                 self._put(i, result, all_outcomes[i])
@@ -167,15 +185,57 @@ class HostTrainer:
         c.obs[i] = self._obs[i]
         in_force = 0
         if outcomes is not None:
-            c.gain[i] = (outcomes.probability * outcomes.reward).sum(axis=-1, dtype=np.float32)
-            c.weight[i] = np.float32(self.settings.discount) * outcomes.probability * ~outcomes.terminated
-            c.reached[i] = outcomes.obs
+            c.gain[i], c.weight[i], c.reached[i] = self._successors(outcomes)
             in_force = outcomes.in_force
         if in_force != NOBODY:
             c.gain[i, in_force], c.reached[i, in_force, 0] = result.reward, result.reached
             c.weight[i, in_force, 0] = 0.0 if result.terminated else self.settings.discount
         self._episode_return[i] += result.reward
         self._length[i] += 1
+
+    def _successors(self, outcomes: MemberOutcomes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The outcomes of one transition, in the form of `Successors`."""
+        gain = (outcomes.probability * outcomes.reward).sum(axis=-1, dtype=np.float32)
+        weight = np.float32(self.settings.discount) * outcomes.probability * ~outcomes.terminated
+        return gain, weight, outcomes.obs
+
+    def set_members(self, uncertain: UncertaintySet | Members) -> None:
+        """Continues with other members: all outcomes in the replay are computed again, from the stored states.
+
+        Stored targets become outdated. The outcome of the current member is computed, too, and equals the observed one
+        up to rounding.
+
+        Raises:
+          ValueError: there were no members, their number differs, or states were not stored.
+        """
+        if self.members is None or self._kept is None:
+            raise ValueError(unchangeable(self.members is None))
+        members = fitting_members(self._env.env, uncertain)
+        if (len(members), members.outcomes) != (self.shape.members, self.shape.outcomes):
+            raise ValueError(
+                f"uncertain has {len(members)} members with {members.outcomes} outcomes each, expected "
+                f"{self.shape.members} with {self.shape.outcomes}: the replay has room for this number."
+            )
+        if behind := self._env.behind():
+            check_nominal(copy_of(behind[0]), members, stream(self.seed, "nominal member", self._step))
+        carry, c, start = self._carry(), self._columns, self._env.start
+        replay, fresh = carry.learner.replay, jax.device_get(carry.learner.replay)
+        places = range(min(int(fresh.inserted), self.settings.capacity))
+        pending = [i for i in range(self._env.count) if self._ready[i] or self._waiting[i]]
+        asked = [(place, fresh.obs[place], int(fresh.action[place]) + start) for place in places]
+        asked += [(self._kept.place_of(i), c.obs[i], int(c.action[i]) + start) for i in pending]
+        found = [self._successors(each) for each in self._kept.outcomes(members, asked)]
+        rings = [np.array(ring) for ring in fresh.successors]
+        for place, one in zip(places, found, strict=False):
+            for ring, leaf in zip(rings, one, strict=True):
+                ring[place] = leaf
+        for i, one in zip(pending, found[len(places) :], strict=True):
+            c.gain[i], c.weight[i], c.reached[i] = one
+        with double():
+            again = Successors(*map(jnp.asarray, rings))
+            replay = replay._replace(successors=again, stamp=jnp.full_like(replay.stamp, -1))
+            self._leaves = self._tree.flatten(carry._replace(learner=carry.learner._replace(replay=replay)))
+        self.members = members
 
     def _all_outcomes(self) -> list[MemberOutcomes | None]:
         """The outcomes under all members from the current states, before the environments act."""
@@ -231,6 +291,8 @@ class HostTrainer:
         for i, action in zip(self._handed_out, chosen, strict=False):
             if action == NO_ACTION:
                 return i
+            if self._kept is not None:
+                self._kept.learned(i, self._step)
             self._step += 1
             self._ready[i], self._action[i], self._obs[i] = False, action, self._columns.acting_obs[i]
             if self._columns.last[i]:
@@ -282,7 +344,8 @@ class HostTrainer:
         )
         kept: dict[str, Any] = jax.device_get(key_data(self._carry()))._asdict()
         kept |= {"rows": rows, "ended": jax.tree.map(np.array, self._ended)}
-        return kept | {"env": None if self._states is None else self._states.get(self._waiting)}
+        states = None if self._kept is None else self._kept.state()
+        return kept | {"states": states, "env": None if self._states is None else self._states.get(self._waiting)}
 
     def load(self, state: Any) -> None:
         """Restores the result of `state`; with a new episode if the environment's state was not accessible."""
@@ -291,6 +354,8 @@ class HostTrainer:
             self._leaves = self._tree.flatten(with_keys(jax.tree.map(jnp.asarray, parts), self._carry()))
         self._step = int(parts.learner.step)
         self._ended = Ended(*map(np.array, state["ended"]))
+        if self._kept is not None:
+            self._kept.load(state["states"])
         if self._states is None:
             self._begin(self._step)
             return
