@@ -58,7 +58,7 @@ DATA_SETS = {"drawn": 40, "fixed": 16}
 START_TRANSITIONS = 1000
 
 START_DATA_SETS = {
-    "quick": {"riverswim": 4, "machine_replacement": 3, "inventory": 2, "garnet": 4},
+    "quick": {"riverswim": 4, "machine_replacement": 2, "inventory": 2, "garnet": 3},
     "full": {"riverswim": 300, "machine_replacement": 300, "inventory": 100, "garnet": 300},
 }
 """Data sets with truths from the prior."""
