@@ -61,9 +61,9 @@ class LabelledModel:
     base: MDP
     n_labels: int
 
-    def state(self, state: int, label: int) -> int:
-        """Returns the index of a state under a label."""
-        at = checks.index("state", state, self.base.n_states)
+    def state(self, state: int | str, label: int) -> int:
+        """Returns the index of a state under a label; a text is the name of a state."""
+        at = self.base.labels.state_id("state", state, self.base.n_states)
         return checks.index("label", label, self.n_labels) * self.base.n_states + at
 
     def by_label(self, values: Any) -> Any:

@@ -26,6 +26,7 @@ from urbe.ambiguity.coupled.matrix_games import solve_games
 from urbe.ambiguity.entries import joined_rows
 from urbe.ambiguity.evidence import Extended, RowBound, RowEvidence, largest_value, over_rows, unproven
 from urbe.ambiguity.operator import (
+    ROUNDING,
     AmbiguitySet,
     Improvement,
     LinearSystem,
@@ -47,7 +48,7 @@ from urbe.types import FloatArray, IntArray
 from urbe.workers import SERIAL, Workers
 
 ACCURACY = 1e-12
-"""The search ends when its bounds are this close, as a share of the largest reward and value."""
+"""The search ends when its bounds are this close, as a share of rewards and the range of values."""
 
 MOST_ROUNDS = 400
 
@@ -139,7 +140,7 @@ class StateLabelOperator:
         weights = policy.weights(self.mdp.n_rows)
         best = self._search(v, weights)
         worth = self.worst_values(v, weights).min(axis=0)
-        if (worth >= best.value - 4.0 * ACCURACY * self._size(v)).all():
+        if (worth >= best.value - 4.0 * self._allowed(v)).all():
             parts = [(self.answer(v, o, w), mix) for (o, w), mix in zip(best.answered, best.mixture, strict=True)]
             return self._mixed(parts)
         return self.worst_answer(v, weights)
@@ -153,7 +154,7 @@ class StateLabelOperator:
 
     def error(self, v: FloatArray) -> float:
         parts = [option.operator.error(ahead) for option, ahead in self._blocks(v)]
-        return max(parts, default=0.0) + 8.0 * ACCURACY * self._size(v)  # of the values and of the kernel
+        return max(parts, default=0.0) + 8.0 * self._allowed(v)  # of the values and of the kernel
 
     def moments(
         self,
@@ -234,7 +235,7 @@ class StateLabelOperator:
         best, policy = np.full(mdp.n_states, -np.inf), weights.copy()
         columns: list[FloatArray] = []
         answered: list[tuple[int, FloatArray]] = []
-        allowed = ACCURACY * self._size(v)
+        allowed = self._allowed(v)
         for _ in range(MOST_ROUNDS):
             answers = self._answers(v, weights)
             worth = np.min([self._mean(q, weights) for q in answers], axis=0)
@@ -404,8 +405,11 @@ class StateLabelOperator:
         lifted: IntArray = (successor + label * self.base.n_states).astype(np.int32)
         return lifted
 
-    def _size(self, v: FloatArray) -> float:
-        return float(self.mdp.rows.largest_reward + self.mdp.discount * np.abs(v).max(initial=0.0))
+    def _allowed(self, v: FloatArray) -> float:
+        """The distance of its bounds at which a search ends; rounding grows with the size of v."""
+        reward, gamma = self.mdp.rows.largest_reward, self.mdp.discount
+        spread, largest = (float(np.ptp(v)), float(np.abs(v).max())) if len(v) else (0.0, 0.0)
+        return float(ACCURACY * (reward + gamma * spread) + 64.0 * ROUNDING * (reward + gamma * largest))
 
     def _widened(self, bound: RowBound, share: float) -> RowBound:
         rows, gamma = self.mdp.rows, self.mdp.discount
