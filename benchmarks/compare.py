@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+import re
 import sys
 import warnings
 from datetime import date
@@ -50,7 +51,8 @@ def main() -> None:
         "--only",
         nargs="*",
         metavar="NAME",
-        help="solves, sweeps, slow, threads, variance, large, start, agents, deep, adaptive",
+        help="solves, sweeps, slow, threads, variance, large, start, systems, agents, deep, adaptive; other lines "
+        "of the page stay",
     )
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
@@ -63,6 +65,7 @@ def main() -> None:
         "variance": lambda: measures.variance(options.repeats),
         "large": lambda: measures.large(10**6, 4.0) + measures.large(10**7, 12.0),
         "start": lambda: measures.cold_start(5),
+        "systems": measures.systems,
         "agents": lambda: agents.agents(options.repeats),
         "deep": _deep,
         "adaptive": _adaptive,
@@ -74,7 +77,8 @@ def main() -> None:
                 lines.append(line)
                 print(_row(line), flush=True)
     if options.write is not None:
-        write_section(options.write, _section([_row(line) for line in lines] + _kept(options.write, lines)))
+        page, whole = read_section(options.write, FIRST), options.only is None
+        write_section(options.write, _section(lines) if whole or not page else _renewed(page, lines))
         print(f"Written to {options.write}", file=sys.stderr)
 
 
@@ -102,12 +106,24 @@ def _verdict(line: Line) -> str:
     return "met" if met else "**missed**"
 
 
-def _kept(page: Path, measured: list[Line]) -> list[str]:
-    """Returns the rows of an existing page that were not measured again, because of --only."""
-    section = read_section(page, FIRST).splitlines()
-    rows = [row for row in section if row.startswith("| ") and not row.startswith("| measurement")]
-    again = {_subject(f"| {line.what} |") for line in measured}
-    return [row for row in rows if _subject(row) not in again]
+def _renewed(section: str, measured: list[Line]) -> str:
+    """Returns the section of an earlier run with the measured lines in the place of old ones, and their date."""
+    new: dict[str, list[str]] = {}
+    for line in measured:
+        new.setdefault(_subject(f"| {line.what} |"), []).append(_row(line))
+    names = ", ".join(dict.fromkeys(f"`{line.what.split(':')[0]}`" for line in measured))
+    lines: list[str] = []
+    for row in section.strip().splitlines():
+        subject = _subject(row) if row.startswith("| ") else ""
+        if subject not in new:
+            lines.append(row)
+        elif new[subject][0] not in lines:  # all lines of a subject, in the place of the first one
+            lines += new[subject]
+    lines += [row for rows in new.values() if rows[0] not in lines for row in rows]
+    lines = [row for row in lines if not (row.startswith("Measured on ") and row.endswith(f": {names}."))]
+    at = next(k for k, row in enumerate(lines) if row.startswith("| measurement"))
+    dated = [*lines[:at], f"Measured on {date.today().isoformat()}: {names}.", "", *lines[at:]]
+    return re.sub("\n{3,}", "\n\n", "\n".join(dated))
 
 
 def _subject(row: str) -> str:
@@ -115,14 +131,14 @@ def _subject(row: str) -> str:
     return row.split("|")[1].split(" / ")[0].strip()
 
 
-def _section(rows: list[str]) -> str:
+def _section(lines: list[Line]) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return SECTION.format(
         day=date.today().isoformat(),
         machine=f"{platform.machine()}, {_cores()} cores",
         python=platform.python_version(),
         packages=packages,
-        lines="\n".join(rows),
+        lines="\n".join(map(_row, lines)),
     )
 
 

@@ -166,6 +166,50 @@ def large(n_states: int, limit: float) -> list[Line]:
     return [Line(f"{n_states:.0e} states x 4 x 3, robust L1: peak memory, GB", peak, f"<= {limit:g}", summary)]
 
 
+def systems() -> list[Line]:
+    """Measures time and memory of a large factor set, and of safe plans from a large log, in separate processes."""
+    factors = (
+        "import time, numpy as np, urbe\n"
+        "rng = np.random.default_rng(0)\n"
+        "share, factor = rng.random((10**6, 50)), rng.random((50, 10**5))\n"
+        "share /= share.sum(axis=1, keepdims=True)\n"
+        "factor /= factor.sum(axis=1, keepdims=True)\n"
+        "weather = urbe.FactorSet(share.reshape(10**5, 10, 50), factor, urbe.L1Ball(0.3, support='all'))\n"
+        "began = time.process_time()\n"
+        "model = weather.model(rng.random((10**5, 10)), discount=0.95, listed=False)\n"
+        "solution = urbe.solve(model, weather)\n"
+        "assert solution.gap < 1e-6\n"
+    )
+    log = (
+        "import time, numpy as np, urbe\n"
+        "rng, n = np.random.default_rng(0), 5_000_000\n"
+        "mdp = urbe.library.garnet(1000, 5, 5, seed=0, discount=0.95)\n"
+        "row, uniform = rng.integers(0, mdp.n_rows, n), rng.random(n)\n"
+        "total = np.cumsum(mdp.rows.probability.reshape(-1, 5), axis=1)\n"
+        "at = 5 * row + np.minimum((uniform[:, None] > total[row]).sum(axis=1), 4)\n"
+        "reward, to = mdp.rows.reward[row], mdp.rows.successor[at]\n"
+        "log = urbe.Transitions(mdp.row_state[row], mdp.action[row], reward, to)\n"
+        "del uniform, at, reward, to\n"
+        "began = time.process_time()\n"
+        "posterior = urbe.Posterior.fit(log, discount=0.95)\n"
+    )
+    plan = "found = urbe.plan(posterior, confidence=0.95, method=urbe.{}(), seed=0, held_out=0, certify={})\n"
+    lines = [_apart("factor set, 1e5 states x 10 x 50 factors: CPU s", factors, "<= 10")]
+    lines += [
+        _apart(f"{method}, 5,000 pairs, 5e6 transitions: CPU s", log + plan.format(method, 400), "<= 60")
+        for method in ("BCI", "RSVF")
+    ]
+    return lines
+
+
+def _apart(what: str, code: str, target: str) -> Line:
+    """Runs code in a new process that sets `began`; CPU seconds since then, and the peak memory of the process."""
+    ends = "import resource\nprint(time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    done = subprocess.run([sys.executable, "-c", code + ends], capture_output=True, text=True, check=True)
+    seconds, kilobytes = map(float, done.stdout.split())
+    return Line(what, seconds, target, f"peak memory {kilobytes * 1024 / 1e9:.2f} GB")
+
+
 def cold_start(repeats: int) -> list[Line]:
     """Times imports in a new process, without the start of Python: the package, a first solve's part, dependencies."""
     codes = {

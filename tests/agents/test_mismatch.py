@@ -112,10 +112,26 @@ def test_policies_are_followed_with_their_probabilities_and_never_elsewhere():
     assert (taken == 1).mean() == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / 4000))
 
 
+@pytest.mark.parametrize("action", [0, 7])
+def test_steps_of_other_policies_are_errors(action):
+    """They would be learned from as if the policy had taken them."""
+    agent = start(MismatchTD([1] * 6), GARNET)
+    agent.observe(steps(0, 1, 1.0, 2), 0)
+    before = agent.v.copy()
+    with pytest.raises(
+        (ValueError, KeyError), match=r"action 0 was taken in state 0, but the policy never|no action 7"
+    ):
+        agent.observe(steps(0, action, 1.0, 2), 0)
+    assert np.array_equal(agent.v, before)
+
+
 def test_states_are_taken_up():
     for kind in (MismatchTD([0] * 6), MismatchSARSA(0.05)):
         one, two = start(kind, GARNET), start(kind, GARNET)
-        feed(one, GARNET, np.random.default_rng(0), 3)
+        if isinstance(kind, MismatchSARSA):
+            feed(one, GARNET, np.random.default_rng(0), 3)
+        for state in range(6):
+            one.observe(steps(state, 0, 1.0, 5 - state), 0)
         one.act(np.zeros(1, int), np.zeros(1, int), 0)
         two.load(one.state())
         np.testing.assert_array_equal(one.v, two.v)

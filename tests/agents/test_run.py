@@ -1,5 +1,7 @@
 """The loop: what is recorded and reported; runs depend only on seed and replicate, resumed or not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from urbe.agents import (
     CertaintyEquivalent,
     Form,
     Noise,
+    QLearning,
     Replan,
     Robust,
     Run,
@@ -168,6 +171,17 @@ def test_progress_is_reported():
 def test_refusals(options, message):
     with pytest.raises(ValueError, match=message):
         run(UBE(), SEVEN, task_of(SEVEN), **{"episodes": 1, "seed": 0, **options})
+
+
+@pytest.mark.parametrize("agent", [UBE(), QLearning()])
+def test_environments_with_more_states_than_the_task_are_errors(agent):
+    """Compiled agents would read beyond their tables."""
+    small, large = urbe.library.riverswim(3), urbe.library.riverswim(6)
+    far = FiniteEnv.of(replace(large, initial=np.eye(6)[4]))
+    with pytest.raises(
+        ValueError, match=r"env is in state 4, expected one of 0, \.\.\., 2: the prior of the task has 3"
+    ):
+        run(agent, far, task_of(FiniteEnv.of(small)), episodes=1, seed=0)
 
 
 def test_a_horizon_must_be_positive():

@@ -86,3 +86,18 @@ def test_refuses_to_act_where_all_is_over():
         agent.act(6)
     with pytest.raises(ValueError, match="seed is -1, expected a whole number of at least 0"):
         Single(QLearning(), TASK, seed=-1)
+
+
+def test_texts_are_labels():
+    river = urbe.library.riverswim(5, discount=0.9).with_labels(states=list("abcde"), actions=["left", "right"])
+    one, two = (Single(QLearning(), Task(urbe.Posterior.before(river), 10), seed=0) for _ in range(2))
+    assert one.act("d") == two.act(3)
+    one.observe("d", "right", 0.5, "e")
+    two.observe(3, 1, 0.5, 4)
+    assert np.array_equal(one.agent.q, two.agent.q)
+    with pytest.raises(ValueError, match=r"state\[0\] is 'z', expected a state: 'a', 'b'"):
+        one.act("z")
+    with pytest.raises(ValueError, match=r"action\[0\] is 'up', expected an action: 'left', 'right'"):
+        one.observe("d", "up", 0.0, "e")
+    with pytest.raises(ValueError, match=r"state\[0\] is 'd', expected a whole number"):
+        Single(QLearning(), TASK, seed=0).act("d")

@@ -12,16 +12,43 @@ import urbe
 from urbe.paper.chapter import check_chapters
 from urbe.paper.models import MODELS
 from urbe.paper.results import Results
-from urbe.paper.safe_policies import CELLS, CHAPTER, METHODS, NOMINAL, Row, figures
-from urbe.paper.safe_policies.results import planned
+from urbe.paper.safe_policies import (
+    CELLS,
+    CHAPTER,
+    COMPARED,
+    FROM_START,
+    METHODS,
+    NOMINAL,
+    PERCENTILE,
+    Row,
+    SafeCell,
+    StartCell,
+    figures,
+)
+from urbe.paper.safe_policies.results import Guaranteed, from_start, planned, verdicts
 from urbe.paper.safe_policies.run import logged, run
+from urbe.statistics.verdicts import Share
 
-COARSE = [replace(cell, data_sets=3) for cell in CELLS["quick"] if cell.transitions in (100, 1000)]
+COARSE = [
+    replace(cell, data_sets=3)
+    for cell in CELLS["quick"]
+    if isinstance(cell, SafeCell) and cell.transitions in (100, 1000)
+]
+START = [
+    StartCell("riverswim", "drawn", 0, 2),
+    StartCell("riverswim", "drawn", 2, 1),
+    StartCell("riverswim", "fixed", 0, 2),
+]
 
 
 @pytest.fixture(scope="module")
 def rows():
     return [row for cell in COARSE for row in run(cell, Path())]
+
+
+@pytest.fixture(scope="module")
+def start_rows():
+    return [row for cell in START for row in run(cell, Path())]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +58,11 @@ def outcomes(rows):
 
 def test_names_and_rows_are_fit_for_files():
     check_chapters([CHAPTER])
-    assert len(CELLS["quick"]) == 12
+    assert len(CELLS["quick"]) == 12 + 4 + 4
+    drawn = [cell for cell in CELLS["medium"] if isinstance(cell, StartCell) and cell.truth == "drawn"]
+    assert sum(cell.data_sets for cell in drawn) == 1000
+    numbers = [(cell.model, k) for cell in drawn for k in range(cell.first, cell.first + cell.data_sets)]
+    assert len(set(numbers)) == 1000
 
 
 def test_every_planner_is_there_on_every_data_set(rows):
@@ -60,6 +91,50 @@ def test_planners_are_ordered_on_every_data_set(rows):
         if method == "BCI":
             assert others["VaR"] >= value - 1e-6
             assert value >= others["Hoeffding"] - 1e-6
+
+
+def test_guarantees_from_the_start_have_truths_of_their_own(start_rows):
+    found = from_start(Results.of(start_rows, Row))
+    assert [(each.model, each.truth) for each in found] == [("riverswim", "drawn"), ("riverswim", "fixed")]
+    drawn, _ = found
+    assert all(len(values) == 3 for values in drawn.guaranteed.values())
+    optima = {truth: {row.optimum for row in start_rows if row.truth == truth} for truth in ("drawn", "fixed")}
+    assert len(optima["drawn"]) == 3
+    assert optima["fixed"] == {urbe.solve(MODELS["riverswim"].build()).value[0]}
+    for each in found:
+        mine = [row for row in start_rows if (row.truth, row.method) == (each.truth, FROM_START.format("BCI"))]
+        assert each.guaranteed["BCI"].tolist() == [row.guaranteed for row in mine]
+        assert each.failures["BCI"].successes == sum(row.value < row.guaranteed - 1e-9 for row in mine)
+        best = np.max([each.guaranteed[name] for name in COMPARED if name != PERCENTILE], axis=0)
+        assert each.advantage == pytest.approx(each.guaranteed[PERCENTILE] / best - 1.0)
+        assert (each.advantage > -0.01).all()  # 2000 draws choose between close policies by chance
+
+
+def guaranteed(failures, advantage):
+    others = {name: np.full(len(advantage), -2.0) for name in COMPARED}
+    return Guaranteed(
+        "riverswim",
+        "drawn",
+        others | {PERCENTILE: -2.0 + 2.0 * np.array(advantage)},
+        {name: Share(failures, 1000, "data sets") for name in COMPARED},
+    )
+
+
+@pytest.mark.parametrize(
+    ("failures", "advantage", "tight", "never_below"),
+    [
+        (75, [0.01, 0.011, 0.01], "holds", "holds"),
+        (5, [-0.05, -0.05, -0.051], "does not hold", "does not hold"),
+        (120, [-0.01, 0.02, 0.0], "undecided", "undecided"),
+        (150, [0.1, 0.1, 0.1], "does not hold", "holds"),
+    ],
+)
+def test_claims_about_percentile_are_decided_by_the_common_rule(failures, advantage, tight, never_below):
+    found = verdicts([], [guaranteed(failures, advantage)])
+    one, other = found[-2:]
+    assert (one.outcome, other.outcome) == (tight, never_below)
+    assert f"{failures} of 1000 data sets" in one.evidence
+    assert other.reading == "RiverSwim"
 
 
 def test_longer_logs_continue_the_shorter_ones():
@@ -120,11 +195,15 @@ def test_tables_are_means_and_frequencies_of_rows(rows, outcomes):
             assert each.failures["BCI"][i].interval().estimate == np.mean([r.failed for r in mine])
 
 
-def test_sections_hold_verdicts_figures_and_tables(rows):
-    sections = figures.sections(Results.of(rows, Row))
-    assert [section.title for section in sections] == ["Summary", "RiverSwim", "Machine replacement"]
-    assert len(sections[0].verdicts) == len(METHODS) + 2 * (len(METHODS) - 1)
-    for section in sections[1:]:
+def test_sections_hold_verdicts_figures_and_tables(rows, start_rows):
+    sections = figures.sections(Results.of(rows + start_rows, Row))
+    titles = ["Summary", "Guarantees from the start", "RiverSwim", "Machine replacement"]
+    assert [section.title for section in sections] == titles
+    assert len(sections[0].verdicts) == len(METHODS) + 2 * (len(METHODS) - 1) + 2
+    for table in sections[1].tables:
+        assert [row[:2] for row in table.rows] == [("RiverSwim", figures.TRUTHS[x]) for x in ("drawn", "fixed")]
+        assert all(len(row) == len(table.head) for row in table.rows)
+    for section in sections[2:]:
         values, failures = section.exhibits
         assert len(values.figure.axes) == 4
         assert len(failures.figure.axes) == 2

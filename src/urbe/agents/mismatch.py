@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from urbe import checks
 from urbe.agents.base import Steps, Streams, Task
 from urbe.agents.decay import PolynomialDecay, as_decay, rate_after
+from urbe.agents.locate import Locator
 from urbe.agents.q_learning import QLearner, Shape, penalty_of
 from urbe.mdp.evaluate import policy_rows
 from urbe.rng import Draws
@@ -119,7 +120,7 @@ class TDLearner:
     def __init__(self, task: Task, streams: Streams, settings: MismatchTD, size: FloatArray) -> None:
         n, model = len(streams.replicates), task.prior.model
         self._model, self._size, self._kind = model, size, settings.shape.value
-        self._policy = policy_rows(model, settings.policy)
+        self._policy, self._locate = policy_rows(model, settings.policy), Locator(model)
         self._uniform = Draws(streams("policy"), "uniform")
         self._rate = as_decay(settings.rate).for_replicates("rate", n)
         start = checks.per_replicate("initial", settings.initial, n, -np.inf, np.inf)
@@ -135,6 +136,13 @@ class TDLearner:
         return actions
 
     def observe(self, steps: Steps, step: int) -> None:
+        other = self._policy[self._locate.rows(steps)] == 0.0
+        if other.any():
+            k = int(np.argmax(other))
+            raise ValueError(
+                f"action {steps.action[k]} was taken in state {steps.state[k]}, but the policy never takes it there: "
+                "the value of a policy is learned from its own steps. Take the actions of `act`, or use MismatchQ."
+            )
         _evaluate(
             steps.replicate, steps.state, steps.reward, steps.next_state, steps.terminated, self._model.discount,
             self._kind, self._size, self._rate, self.v, self.seen,

@@ -53,7 +53,7 @@ from urbe.types import BoolArray, FloatArray, IntArray
 UNCHECKABLE = (
     "pairs are flagged one by one, when they disappoint the worst case of their set, but a pair has no worst case of "
     "its own in a set that couples actions or states. For a shared budget give the ball itself, with the budget as its "
-    "radius."
+    "radius: it contains the shared budget."
 )
 
 

@@ -104,7 +104,7 @@ class Run:
         self.record = RunRecord(np.zeros(shape), np.zeros(shape, dtype=int), np.zeros(shape))
         self.agent = agent.start(task, Streams(seed, replicates))
         self._env = env.start(streams(seed, "environment", replicates))
-        self._horizon = task.horizon
+        self._horizon, self._n_states = task.horizon, task.prior.model.n_states
         self._gaps = gaps
         self.parts: dict[str, object] = {
             "agent": agent,
@@ -123,12 +123,13 @@ class Run:
 
     def episode(self) -> None:
         """Runs one episode of every replicate."""
-        state = self._env.begin(self.at)
+        state = self._known(self._env.begin(self.at))
         replicate = np.arange(len(state))
         total, length = np.zeros(len(state)), np.zeros(len(state), dtype=np.int64)
         for step in range(self._horizon):
             action = self.agent.act(replicate, state, step)
             next_state, reward, terminated = self._env.step(replicate, state, action)
+            self._known(next_state)
             going = ~terminated
             cut = going if step + 1 == self._horizon else np.zeros_like(going)
             self.agent.observe(Steps(replicate, state, action, reward, next_state, terminated, cut), step)
@@ -142,6 +143,16 @@ class Run:
         self.record.reward[:, self.at], self.record.steps[:, self.at] = total, length
         self.agent.end_episode()
         self.at += 1
+
+    def _known(self, state: IntArray) -> IntArray:
+        """Raises for states that the task does not have: compiled agents would read beyond their tables."""
+        if len(state) and not 0 <= state.min() <= state.max() < self._n_states:
+            wrong = int(state[(state < 0) | (state >= self._n_states)][0])
+            raise ValueError(
+                f"env is in state {wrong}, expected one of 0, ..., {self._n_states - 1}: the prior of the task has "
+                f"{self._n_states} states. Make task and environment of the same model."
+            )
+        return state
 
     def state(self) -> dict[str, Any]:
         """The complete state, as nested dicts of arrays and plain values."""

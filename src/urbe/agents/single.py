@@ -14,6 +14,9 @@ from urbe.agents.base import AgentConfig, Steps, Streams, Task, check_task
 class Single:
     """A single run of any agent; replicate 0 of `run` with the same seed acts in the same way.
 
+    States and actions are ids; texts are taken for labels of the task's model, whose `labels.action(id)` names the
+    action that `act` returns.
+
     Args:
       kind: the agent's parameters.
       task: its prior knowledge.
@@ -45,9 +48,9 @@ class Single:
         """The parameters that must agree for a saved run to be resumed."""
         return {"agent": self.kind, "task": self.task, "seed": self.seed}
 
-    def act(self, state: int) -> int:
+    def act(self, state: int | str) -> int:
         """Chooses the action in `state`."""
-        self._check(state)
+        at = self._live("state", state)
         if self._over:
             raise ValueError("The episode is over; call end_episode() before the first act of the next.")
         if self.step >= self.task.horizon:
@@ -55,27 +58,28 @@ class Single:
                 f"The episode has lasted {self.step} steps, the task's horizon; call end_episode(), or start with a "
                 "longer horizon."
             )
-        return int(self.agent.act(np.zeros(1, dtype=np.int64), np.array([state]), self.step)[0])
+        return int(self.agent.act(np.zeros(1, dtype=np.int64), np.array([at]), self.step)[0])
 
     def observe(
         self,
-        state: int,
-        action: int,
+        state: int | str,
+        action: int | str,
         reward: float,
-        next_state: int,
+        next_state: int | str,
         terminated: bool = False,
         truncated: bool = False,
     ) -> None:
         """Learns from the outcome of `action`: the process ended there (terminated) or was truncated."""
-        self._check(state)
-        checks.int_array("next_state", [next_state], 0, self.task.prior.model.n_states, "state")
+        at, to = self._live("state", state), self._state("next_state", next_state)
+        labels = self.task.prior.model.labels
+        taken = int(labels.action_ids("action", [action])[0]) if isinstance(action, str) else action
         checks.float_array("reward", reward, ndim=0)
         steps = Steps(
             replicate=np.zeros(1, dtype=np.int64),
-            state=np.array([state]),
-            action=np.array([action]),
+            state=np.array([at]),
+            action=np.array([taken]),
             reward=np.array([float(reward)]),
-            next_state=np.array([next_state]),
+            next_state=np.array([to]),
             terminated=np.array([bool(terminated)]),
             truncated=np.array([bool(truncated)]),
         )
@@ -97,8 +101,15 @@ class Single:
         self.step, self._over = int(state["step"]), bool(state["over"])
         self.agent.load(state["agent"])
 
-    def _check(self, state: int) -> None:
-        model = self.task.prior.model
-        checks.int_array("state", [state], 0, model.n_states, "state")
-        if model.terminal[state]:
+    def _live(self, name: str, state: int | str) -> int:
+        """The id of a state with actions."""
+        at = self._state(name, state)
+        if self.task.prior.model.terminal[at]:
             raise ValueError(f"state {state} is terminal: nothing is to be done or learnt there; call end_episode().")
+        return at
+
+    def _state(self, name: str, state: int | str) -> int:
+        model = self.task.prior.model
+        if isinstance(state, str):
+            return int(model.labels.state_ids(name, [state])[0])
+        return int(checks.int_array(name, [state], 0, model.n_states, "state")[0])

@@ -17,7 +17,7 @@ from urbe.agents.base import Steps, Streams, Task
 from urbe.agents.choose import Chooser, Noise
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.envs.finite import FiniteEnv
-from urbe.mdp.model import MDP, check_model
+from urbe.mdp.model import MDP, check_model, check_same_pairs
 from urbe.solvers.methods import BackwardInduction
 from urbe.solvers.solve import solve
 from urbe.types import FloatArray, IntArray
@@ -101,9 +101,7 @@ class TableAgent:
 def _table(model: MDP, nature: AmbiguitySet | None, task: Task) -> QTable:
     """The optimal robust policy and its values."""
     check_model("model", model)
-    known = task.prior.model
-    if not (np.array_equal(model.row_start, known.row_start) and np.array_equal(model.action, known.action)):
-        raise ValueError(f"The agent plans for {model}, but the task has other states or actions: {known}.")
+    check_same_pairs("model", model, "the task", task.prior.model)
     solution = solve(model, nature, BackwardInduction(task.horizon))
     share = np.array([policy.weights(model.n_rows) for policy in solution.policies])
     return QTable(solution.q[:, model.row_state, model.action], share)

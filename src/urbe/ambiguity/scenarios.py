@@ -24,7 +24,7 @@ from urbe import checks, memory
 from urbe.ambiguity.entries import entry_keys, widened_rows
 from urbe.ambiguity.rectangular import RectangularSet
 from urbe.ambiguity.scenario_nature import CLOSEST, QUANTILE, TAIL, ScenarioNature, ScenarioRule
-from urbe.mdp.model import MDP
+from urbe.mdp.model import MDP, check_same_pairs
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray
 
@@ -150,11 +150,7 @@ def _members(mdp: MDP, kernels: Kernels) -> tuple[Rows, FloatArray]:
 
 def _members_of_models(mdp: MDP, models: Sequence[MDP]) -> tuple[Rows, FloatArray]:
     for k, model in enumerate(models):
-        if not (np.array_equal(model.row_start, mdp.row_start) and np.array_equal(model.action, mdp.action)):
-            raise ValueError(
-                f"kernels[{k}] is {model}, expected the same states and actions as {mdp}: "
-                "give every scenario a row for each (state, action) pair of the model, and no other."
-            )
+        check_same_pairs(f"kernels[{k}]", model, "the model", mdp)
     rows = widened_rows(mdp, np.concatenate([entry_keys(model.rows) for model in models]))
     keys = entry_keys(rows)
     _require_memory(2 * rows.n_entries, rows.n_rows, len(models))

@@ -15,7 +15,7 @@ from numba import njit
 
 from urbe import checks
 from urbe.envs.base import Arrivals
-from urbe.mdp.model import MDP, check_model
+from urbe.mdp.model import MDP, check_model, check_same_pairs
 from urbe.mdp.rows import Rows
 from urbe.rng import Draws
 from urbe.types import FloatArray, IntArray
@@ -50,8 +50,7 @@ class FiniteEnv:
         for k, (model, episodes) in enumerate(self.phases):
             check_model(f"phases[{k}].model", model)
             checks.whole_number(f"phases[{k}].episodes", episodes, 1)
-            if not (np.array_equal(model.row_start, first.row_start) and np.array_equal(model.action, first.action)):
-                raise ValueError(f"phases[{k}] has other states or actions than phases[0], expected the same.")
+            check_same_pairs(f"phases[{k}].model", model, "phases[0].model", first)
             if model.initial is None:
                 raise ValueError(
                     f"phases[{k}].model has no initial distribution, so no episode can begin; build it with initial=."

@@ -84,6 +84,12 @@ class Labels:
         """
         return _ids(name, values, self._state_index, self.states, "state")
 
+    def state_id(self, name: str, value: int | str, n_states: int) -> int:
+        """The id of one of `n_states` states, given by id, or by label if it is a text."""
+        if isinstance(value, str) and self.states is not None:
+            return int(self.state_ids(name, [value])[0])
+        return checks.index(name, value, n_states)
+
     def action_ids(self, name: str, values: Any) -> IntArray:
         """The ids of some actions, given by label, or by id if actions have no labels."""
         return _ids(name, values, self._action_index, self.actions, "action")

@@ -32,6 +32,20 @@ def check_model(name: str, value: object) -> None:
     checks.kind(name, value, isinstance(value, MDP), example)
 
 
+def check_same_pairs(name: str, model: MDP, known: str, like: MDP) -> None:
+    """Raises unless two models have the same pairs of state and action, and the same labels if both have labels."""
+    if not (np.array_equal(model.row_start, like.row_start) and np.array_equal(model.action, like.action)):
+        raise ValueError(f"{name} is {model}, expected the same states and actions as {known}, {like}.")
+    for what in ("states", "actions"):
+        mine, other = getattr(model.labels, what), getattr(like.labels, what)
+        if mine is not None and other is not None and mine != other:
+            at = next((k for k, pair in enumerate(zip(mine, other, strict=False)) if pair[0] != pair[1]), 0)
+            raise ValueError(
+                f"{name} has {what[:-1]} {at} {mine[at]!r}, expected {other[at]!r} as in {known}: models are "
+                "matched by ids, so that labels must have the same order. Build both with one order of labels."
+            )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MDP:
     """A finite MDP with sparse rows and state-dependent action sets.

@@ -8,6 +8,7 @@ import numpy as np
 
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.model import MDP
+from urbe.planners.guarantee import DRAWS
 from urbe.posteriors.dirichlet import Posterior
 from urbe.solvers.solution import Solution
 from urbe.types import FloatArray, IntArray
@@ -31,6 +32,7 @@ class PlanningTask(NamedTuple):
       solve: solves a model against a set.
       whole: the posterior with its uncertain rewards, and the whole failure probability, for methods that treat
         rewards like transitions.
+      certify: number of fresh draws from which the guarantee will be computed (`urbe.planners.guarantee`).
     """
 
     posterior: Posterior
@@ -39,6 +41,7 @@ class PlanningTask(NamedTuple):
     rng: np.random.Generator
     solve: Solve
     whole: tuple[Posterior, float]
+    certify: int = DRAWS
 
 
 class PlannedSolution(NamedTuple):

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from urbe import checks, memory
 from urbe.belief.credible import tail_weights
 from urbe.belief.switching import Switching, of_members
-from urbe.mdp.model import MDP, check_model
+from urbe.mdp.model import MDP, check_model, check_same_pairs
 from urbe.planners.belief_bounds import first_bounds
 from urbe.types import FloatArray, IntArray
 
@@ -263,9 +263,7 @@ def _checked(members: Sequence[MDP]) -> MDP:
             raise ValueError(
                 f"members[{k}] has the discount {member.discount:g}, expected {first.discount:g} as in members[0]."
             )
-        same = np.array_equal(member.row_start, first.row_start) and np.array_equal(member.action, first.action)
-        if not same:
-            raise ValueError(f"members[{k}] has other pairs of state and action than members[0], expected the same.")
+        check_same_pairs(f"members[{k}]", member, "members[0]", first)
     if first.discount >= 1.0:
         raise ValueError(f"members[0] has the discount {first.discount:g}, expected one below 1.")
     needed = 8 * (len(members) + 1) * first.n_rows * first.n_states

@@ -69,6 +69,17 @@ def fewest_draws(delta: float) -> int:
     return math.ceil(math.log(SIMULATION) / math.log1p(-delta))
 
 
+def require_draws(delta: float, draws: int) -> int:
+    """Returns the least number of draws for `guarantee`; raises if there are fewer."""
+    needed = math.ceil(4 * fewest_draws(delta) / 3)
+    if checks.whole_number("certify", draws, 0) < needed:
+        raise ValueError(
+            f"certify is {draws}, expected at least {needed} draws: with fewer, no quantile is low enough for a "
+            f"failure probability of {delta:.4g}. Use more draws, or a lower confidence."
+        )
+    return needed
+
+
 def guarantee(
     posterior: Posterior, policy: IntArray, start: FloatArray, delta: float, rng: np.random.Generator, draws: int
 ) -> Guarantee:
@@ -85,13 +96,7 @@ def guarantee(
     Raises:
       ValueError: there are too few draws for `delta`; the message names the number needed.
     """
-    scaling = draws // 4
-    needed = math.ceil(4 * fewest_draws(delta) / 3)
-    if checks.whole_number("certify", draws, 0) < needed:
-        raise ValueError(
-            f"certify is {draws}, expected at least {needed} draws: with fewer, no quantile is low enough for a "
-            f"failure probability of {delta:.4g}. Use more draws, or a lower confidence."
-        )
+    needed, scaling = require_draws(delta, draws), draws // 4
     model = posterior.model
     memory.require(
         {f"values of {model.n_states} states under {draws} drawn models": 8.0 * draws * model.n_states},

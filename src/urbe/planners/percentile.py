@@ -8,7 +8,8 @@ of them against the models that determine its quantile: with T the draws whose v
     pi'(s) = argmax_a  mean over m in T of  Q_m(s, a),        Q_m = r_m + gamma P_m V_m
 
 is accepted if its quantile is higher. All of this uses one set of draws; the guaranteed value is computed from others
-(`urbe.planners.guarantee`), so that choosing among many candidates does not bias it.
+(`urbe.planners.guarantee`), so that choosing among many candidates does not bias it. That value is a quantile of a
+level somewhat below delta, since the draws are finite, and policies are compared by the quantile of the same level.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from urbe.ambiguity.scenarios import ConditionalValueAtRisk, ValueAtRisk
 from urbe.mdp.evaluate import start_weights
 from urbe.planners.base import PlannedSolution, PlanningMethod, PlanningTask, in_every_state, pure_policy
 from urbe.planners.draws import number_of_draws, uncertain_rows
+from urbe.planners.guarantee import safe_rank
 from urbe.planners.held_out import ModelDraws, drawn_models
 from urbe.planners.l1_balls import BCI, HoeffdingSets
 from urbe.planners.many_models import values_under_models
@@ -78,7 +80,8 @@ class Percentile:
         tasks = task._replace(rng=planning)
         size = posterior.model.rows.n_entries + posterior.model.n_states**2
         draws = min(max(FEWEST, NUMBERS // max(size, 1)), MOST)
-        chooser = _Chooser(posterior, delta, choosing, max(draws, task.draws or 0))
+        level = safe_rank(delta, task.certify) / task.certify
+        chooser = _Chooser(posterior, level, choosing, max(draws, task.draws or 0))
         known = [answer.solution for answer in others if answer is not None]
         best = max(self._candidates(tasks, known, chooser), key=lambda scored: scored.score)
         if posterior.model.discount < 1.0:  # every policy has a value under every model
@@ -123,16 +126,16 @@ class _Scored(NamedTuple):
 
 
 class _Chooser:
-    """Evaluates policies on one set of draws."""
+    """Evaluates policies on one set of draws, by the quantile of a level."""
 
-    def __init__(self, posterior: Posterior, delta: float, rng: np.random.Generator, draws: int) -> None:
+    def __init__(self, posterior: Posterior, level: float, rng: np.random.Generator, draws: int) -> None:
         self._model, self._start = posterior.model, start_weights(posterior.model)
         blocks = list(drawn_models(posterior, rng, draws))
         self._draws = ModelDraws(
             np.concatenate([block.probability for block in blocks]),
             None if blocks[0].reward is None else np.concatenate([block.reward for block in blocks]),
         )
-        self._rank = max(int(delta * draws), 1)
+        self._rank = max(int(level * draws), 1)
 
     def scored(self, policy: IntArray) -> _Scored:
         values = values_under_models(self._model, policy, *self._draws)

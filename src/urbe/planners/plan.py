@@ -13,7 +13,7 @@ from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP
 from urbe.mdp.start import first_states
 from urbe.planners.base import PlanningMethod, PlanningTask, pure_policy
-from urbe.planners.guarantee import DRAWS, fewest_draws, guarantee
+from urbe.planners.guarantee import DRAWS, fewest_draws, guarantee, require_draws
 from urbe.planners.held_out import hold_out
 from urbe.planners.l1_balls import BCI
 from urbe.planners.safe_plan import SafePlan
@@ -100,10 +100,12 @@ def plan(
         model = replace(posterior.model, initial=first_states(posterior.model, "start", start))
         posterior = replace(posterior, model=model)
     lowered, delta = _with_low_rewards(posterior, 1.0 - share)
-    answer = how.answer(PlanningTask(lowered, delta, draws, planning, solve_against, (posterior, 1.0 - share)))
+    n_certify = max(DRAWS, 2 * fewest_draws(1.0 - share)) if certify is None else certify
+    require_draws(1.0 - share, n_certify)
+    whole = posterior, 1.0 - share
+    answer = how.answer(PlanningTask(lowered, delta, draws, planning, solve_against, whole, n_certify))
     nominal = solve(posterior.mean(), threads=threads)
     first = start_weights(posterior.model)
-    n_certify = max(DRAWS, 2 * fewest_draws(1.0 - share)) if certify is None else certify
     policy, nominal_policy = pure_policy(answer.solution), pure_policy(nominal)
     bounds = guarantee(posterior, policy, first, 1.0 - share, certifying, n_certify)
     promised = bounds.in_every_state, nominal.value

@@ -267,14 +267,17 @@ def test_stationary_deviations_are_refused_where_states_come_back():
         limited_deviations(lingers, L1Ball(0.5), 1, stationary=True)
 
 
+def test_states_may_be_named():
+    model = limited_deviations(random_model(1).with_labels(states=["dry", "wet", "flood"]), L1Ball(0.5), 2)
+    assert model.state("wet", 2) == model.state(1, 2) == 7
+    with pytest.raises(ValueError, match=r"state\[0\] is 'mud', expected a state: 'dry', 'wet', 'flood'"):
+        model.state("mud", 0)
+
+
 def test_errors_say_what_to_do():
     mdp = random_model(1)
     with pytest.raises(ValueError, match=r"budget is -1, expected a whole number of at least 0"):
         limited_deviations(mdp, L1Ball(0.5), -1)
-    with pytest.raises(
-        ValueError, match=r"^set is .*is not solved row by row.*nature sees the action before it decides whether"
-    ):
-        limited_deviations(mdp, urbe.SRectangular(L1Ball(0.5)), 1)
     with pytest.raises(TypeError, match=r"options\[0\]\[0\]\.set is 0\.5, expected a set that chooses each row"):
         labelled(mdp, [[LabelOption(0.5, 0)]])
     with pytest.raises(TypeError, match=r"options\[0\]\[0\] is L1Ball.*expected LabelOption"):

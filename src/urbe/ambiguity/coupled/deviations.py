@@ -2,7 +2,9 @@
 
     V(s, d) = max_a  min( p . [r + gamma V(., d)],   min_{q in U(s, a)} q . [r + gamma V(., d - 1)] )
 
-where d is the remaining budget, and the second term applies only for d > 0 [MannorMebelXu2012]. D = 0 is the model
+where d is the remaining budget, and the second term applies only for d > 0 [MannorMebelXu2012]. If the actions of a
+state share a budget in U (`SRectangular`), nature decides before it knows the action, and both terms are means over the
+actions of a policy. D = 0 is the model
 itself, and D of at least the horizon is the set U. Deviations are observed when they happen, and each lasts one step:
 `labelled` keeps the remaining budget.
 
@@ -18,22 +20,26 @@ from typing import NamedTuple
 import numpy as np
 
 from urbe import checks
-from urbe.ambiguity.coupled.labels import LabelledModel, LabelOption, labelled, require_labels
+from urbe.ambiguity.coupled.labels import COUPLED, LabelledModel, LabelOption, labelled, require_labels, seeing
 from urbe.ambiguity.exact import Exact
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
-from urbe.mdp.model import MDP, check_model
+from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
+from urbe.mdp.model import MDP, check_model, check_same_pairs
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray, IntArray
 
 
-def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary: bool = False) -> LabelledModel:
+def limited_deviations(
+    mdp: MDP, set: RectangularSet | SRectangular, budget: int, *, stationary: bool = False
+) -> LabelledModel:
     """Builds the problem in which nature may deviate at most `budget` times, each time for one step and within `set`.
 
     Label d is the remaining budget; the model starts with all of it, and has budget + 1 times as many states.
 
     Args:
       mdp: the nominal model.
-      set: nature's choices when it deviates: a set that is rectangular in (s, a), such as `L1Ball(0.5)`.
+      set: nature's choices when it deviates: a set that is rectangular in (s, a), such as `L1Ball(0.5)`, or
+        `SRectangular`.
       budget: D, at least 0; see `deviation_budget`.
       stationary: whether deviations are permanent for their state, rather than for one step. Rejected unless no state
         can be visited twice; then it makes no difference.
@@ -45,14 +51,15 @@ def limited_deviations(mdp: MDP, set: RectangularSet, budget: int, *, stationary
     array([5.15, 4.46, 3.77])
     """
     check_model("mdp", mdp)
-    check_rectangular("set", set, "nature sees the action before it decides whether to deviate.")
+    if not isinstance(set, SRectangular):
+        check_rectangular("set", set, COUPLED)
     most = checks.whole_number("budget", budget, 0)
     require_labels(mdp, most + 1)
     calm = [[LabelOption(Exact(), d)] for d in range(most + 1)]
     struck = [[LabelOption(set, d - 1)] if d else [] for d in range(most + 1)]
     out = labelled(mdp, [one + other for one, other in zip(calm, struck, strict=True)], initial_label=most)
     if stationary:
-        _require_no_return(mdp, set)
+        _require_no_return(mdp, seeing(mdp)(set))
     return out
 
 
@@ -93,8 +100,7 @@ def random_deviations(model: LabelledModel, kernel: MDP, rate: float) -> MDP:
     checks.kind("model", model, isinstance(model, LabelledModel), "a model of limited_deviations")
     check_model("kernel", kernel)
     base, n = model.base, model.base.n_states
-    if not (np.array_equal(kernel.row_start, base.row_start) and np.array_equal(kernel.action, base.action)):
-        raise ValueError(f"kernel is {kernel}, expected the same states and actions as {base}.")
+    check_same_pairs("kernel", kernel, "the model without labels", base)
     own, other = _listed(base, base.rows), _listed(base, kernel.rows)
     row, successor, probability, reward = [], [], [], []
     for d in range(model.n_labels):

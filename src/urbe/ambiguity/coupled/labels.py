@@ -6,13 +6,16 @@ Nature picks an option o that the label allows and a kernel of its set; the opti
 [MannorMebelXu2016]. Agent and nature observe the label. With the label as part of the state the set is rectangular: the
 model has k times as many states, and all methods, certificates and policy evaluations of the library apply unchanged.
 
+If the actions of a state share a budget in the set of some option (`SRectangular`), nature picks options before it
+knows the action, and policies may have to randomise (`state_labels`).
+
 With one label and one option this is the option's own set. For a budget of deviations the label is the remaining
 budget: "lightning does not strike twice" (`limited_deviations`) [MannorMebelXu2012].
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,7 +23,9 @@ import numpy as np
 
 from urbe import checks, memory
 from urbe.ambiguity.coupled.label_nature import Branch, LabelNature
+from urbe.ambiguity.coupled.state_labels import StateLabelledSet
 from urbe.ambiguity.rectangular import RectangularSet, check_rectangular
+from urbe.ambiguity.shared_budget.s_rectangular import SRectangular
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows, index_type
 from urbe.types import FloatArray, IntArray
@@ -30,11 +35,12 @@ class LabelOption(NamedTuple):
     """One option of nature under a label.
 
     Attributes:
-      set: the kernels of the option: a set that chooses each row independently, such as `Exact()` or `L1Ball(0.5)`.
+      set: the kernels of the option: a set that chooses each row independently, such as `Exact()` or `L1Ball(0.5)`, or
+        `SRectangular`.
       next_label: the next label: a whole number, or one for each state `(S,)`, `(R,)` or `(S, A)`.
     """
 
-    set: RectangularSet
+    set: RectangularSet | SRectangular
     next_label: Any
 
 
@@ -51,13 +57,13 @@ class LabelledModel:
     """
 
     mdp: MDP
-    set: LabelledSet
+    set: LabelledSet | StateLabelledSet
     base: MDP
     n_labels: int
 
-    def state(self, state: int, label: int) -> int:
-        """Returns the index of a state under a label."""
-        at = checks.index("state", state, self.base.n_states)
+    def state(self, state: int | str, label: int) -> int:
+        """Returns the index of a state under a label; a text is the name of a state."""
+        at = self.base.labels.state_id("state", state, self.base.n_states)
         return checks.index("label", label, self.n_labels) * self.base.n_states + at
 
     def by_label(self, values: Any) -> Any:
@@ -144,12 +150,53 @@ def labelled(mdp: MDP, options: Sequence[Sequence[LabelOption]], initial_label: 
         for o, option in enumerate(each):
             name = f"options[{i}][{o}]"
             checks.kind(name, option, isinstance(option, LabelOption), "LabelOption(set, next_label)")
-            check_rectangular(f"{name}.set", option.set, "nature sees the action before it picks an option.")
+            if not isinstance(option.set, SRectangular):
+                check_rectangular(f"{name}.set", option.set, COUPLED)
         sets.append(tuple(option.set for option in each))
         names = (f"options[{i}][{o}].next_label" for o in range(len(each)))
         following.append(tuple(_labels(name, mdp, x.next_label, n_labels) for name, x in zip(names, each, strict=True)))
     wide = _widened(mdp, [labels[0] for labels in following], first)
-    return LabelledModel(wide, LabelledSet(mdp, tuple(sets), tuple(following)), mdp, n_labels)
+    given = tuple(sets)
+    relaxed = LabelledSet(mdp, tuple(tuple(map(seeing(mdp), each)) for each in given), tuple(following))
+    if not any(isinstance(each, SRectangular) for options in given for each in options):
+        return LabelledModel(wide, relaxed, mdp, n_labels)
+    return LabelledModel(wide, StateLabelledSet(mdp, given, _of_states(mdp, following), relaxed), mdp, n_labels)
+
+
+COUPLED = (
+    "an option is a choice for one state, so that its set may couple the actions of a state (SRectangular), but not "
+    "different states."
+)
+
+
+def seeing(mdp: MDP) -> Callable[[RectangularSet | SRectangular], RectangularSet]:
+    """Maps sets whose actions share a budget to those in which each action has all of it, and others to themselves."""
+    return lambda each: each.relaxed(mdp) if isinstance(each, SRectangular) else each
+
+
+def _of_states(mdp: MDP, following: Sequence[Sequence[IntArray]]) -> tuple[tuple[IntArray, ...], ...]:
+    """`(S,)` the next labels of options that are picked before the action."""
+    first, live = np.minimum(mdp.row_start[:-1], max(mdp.n_rows - 1, 0)), ~mdp.terminal
+    reason = "nature picks the option before it knows the action if the actions of a state share a budget."
+    for i, each in enumerate(following):
+        of_states = [labels[first] for labels in each]
+        for o, labels in enumerate(each):
+            where = mdp.row_state[labels != of_states[o][mdp.row_state]]
+            if len(where):
+                raise ValueError(
+                    f"options[{i}][{o}].next_label depends on the action in state "
+                    f"{mdp.labels.state(int(where[0]))}, "
+                    f"expected one label for all actions of a state: {reason}"
+                )
+            for other in range(o):
+                same = np.flatnonzero((of_states[o] == of_states[other]) & live)
+                if len(same):
+                    raise ValueError(
+                        f"options[{i}][{other}] and options[{i}][{o}] both lead to label {of_states[o][same[0]]} from "
+                        f"state {mdp.labels.state(int(same[0]))}, expected different labels: {reason} Its choice is "
+                        "proven by the labels that follow. Give each option a label of its own."
+                    )
+    return tuple(tuple(labels[first] for labels in each) for each in following)
 
 
 def require_labels(mdp: MDP, n_labels: int) -> None:

@@ -61,9 +61,9 @@ class OptionModel:
     base: MDP
     n_options: int
 
-    def state(self, state: int, running: int | None = None) -> int:
+    def state(self, state: int | str, running: int | None = None) -> int:
         """The number of a state in which an option is chosen, or in which option `running` continues."""
-        at = checks.index("state", state, self.base.n_states)
+        at = self.base.labels.state_id("state", state, self.base.n_states)
         if running is None:
             return at
         return (1 + checks.index("running", running, self.n_options)) * self.base.n_states + at

@@ -9,17 +9,30 @@ from matplotlib.figure import Figure
 
 from urbe.paper.models import MODELS
 from urbe.paper.results import Results
-from urbe.paper.safe_policies import CONFIDENCE, DRAWS, METHODS, NOMINAL
-from urbe.paper.safe_policies.results import Planned, planned, verdicts
+from urbe.paper.safe_policies import (
+    COMPARED,
+    CONFIDENCE,
+    DRAWS,
+    METHODS,
+    NOMINAL,
+    OVERCONFIDENT,
+    PERCENTILE,
+    START_TRANSITIONS,
+)
+from urbe.paper.safe_policies.results import Guaranteed, Planned, from_start, planned, verdicts
 from urbe.report import style
 from urbe.report.content import Exhibit, Section, Table
 from urbe.report.curves import draw_bands
 from urbe.report.dots import ROW, draw_dots, rows_of
 from urbe.report.figures import panels, styled
 from urbe.report.numbers import interval_column, number, percent
-from urbe.statistics.estimates import Band, ConfidenceInterval
+from urbe.statistics.estimates import Band, ConfidenceInterval, mean_interval
 
-TRUTHS = {"drawn": "true model drawn from the prior", "fixed": "true model fixed"}
+TRUTHS = {
+    "drawn": "true model drawn from the prior",
+    "fixed": "true model fixed",
+    "overconfident": "overconfident prior",
+}
 
 OPTIMUM = "oracle"
 
@@ -27,17 +40,50 @@ ALLOWED = 1.0 - CONFIDENCE
 
 
 def sections(results: Results) -> list[Section]:
-    """The summary, then one section for each model."""
-    outcomes = planned(results)
+    """The summary, the guarantees from the start, then one section for each model."""
+    outcomes, guarantees = planned(results), from_start(results)
     models = [(model, list(group)) for model, group in groupby(outcomes, key=lambda each: each.model)]
     with styled():
-        return [_summary(outcomes), *(_model(model, group) for model, group in models)]
+        sections = [_model(model, group) for model, group in models]
+        start = [_start(guarantees)] if guarantees else []
+        return [_summary(outcomes, guarantees), *start, *sections]
 
 
-def _summary(outcomes: Sequence[Planned]) -> Section:
+def _start(guarantees: Sequence[Guaranteed]) -> Section:
+    """The section on guarantees from the start."""
+    text = (
+        "A policy is fixed given the data, so a low quantile of its own value over fresh posterior draws is a "
+        "guarantee from the start, whatever the planner. "
+        f"{PERCENTILE} chooses the policy with the highest one among the policies of all planners and many more. "
+        f"Logs have {START_TRANSITIONS} transitions. Nothing is guaranteed for a fixed true model, nor under a wrong "
+        "prior, which takes rows to be more uniform than they are: Dirichlet with concentration "
+        f"{OVERCONFIDENT:g} on every successor, where truths are drawn with 1. With an action of known value the "
+        "guarantee of its policy never fails."
+    )
+    head = ("model", "truth", *COMPARED)
+    values = tuple(
+        (_title(each), TRUTHS[each.truth], *interval_column([mean_interval(x) for x in each.guaranteed.values()]))
+        for each in guarantees
+    )
+    failures = tuple(
+        (_title(each), TRUTHS[each.truth], *interval_column([x.interval() for x in each.failures.values()]))
+        for each in guarantees
+    )
+    tables = (
+        Table("Guaranteed from the start, means over data sets", head, values),
+        Table(f"Share of data sets in which it failed; {percent(ALLOWED)} are allowed", head, failures),
+    )
+    return Section("Guarantees from the start", (text,), tables=tables)
+
+
+def _title(each: Guaranteed) -> str:
+    return MODELS[each.model].title
+
+
+def _summary(outcomes: Sequence[Planned], guarantees: Sequence[Guaranteed]) -> Section:
     question = (
         "How much value can a policy guarantee, given a log of transitions and a prior? Four planners return a policy "
-        "and a guaranteed value; here both are compared with the true model."
+        "and the worst case over a set of models; here both are compared with the true model."
     )
     text = (
         "VaR takes a low quantile of each action's value over posterior draws; RSVF fits L1 balls to the values that "
@@ -47,12 +93,14 @@ def _summary(outcomes: Sequence[Planned]) -> Section:
         "are reported separately, and only Hoeffding has a guarantee for those."
     )
     sets = {each.truth: each.data_sets for each in outcomes}
+    compared = [f"{each.failures[PERCENTILE].trials} of {_title(each)}" for each in guarantees if each.truth == "drawn"]
     facts = (
         ("Data sets", ", ".join(f"{n} with the {TRUTHS[truth]}" for truth, n in sets.items()) + ", for each model"),
+        *([("Data sets for guarantees from the start", ", ".join(compared))] if compared else []),
         ("Intervals", "95 %: Student's for means, paired for differences, Clopper and Pearson's for shares"),
         ("Posterior draws", f"{DRAWS}, the same for all planners of a data set"),
     )
-    return Section("Summary", (question, text), verdicts=tuple(verdicts(outcomes)), facts=facts)
+    return Section("Summary", (question, text), verdicts=tuple(verdicts(outcomes, guarantees)), facts=facts)
 
 
 def _model(model: str, outcomes: Sequence[Planned]) -> Section:

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numba import njit
 
-from urbe.mdp.evaluate import policy_value
+from urbe.mdp.evaluate import policy_value, start_weights
 from urbe.mdp.model import MDP
 from urbe.paper.models import MODELS
-from urbe.paper.safe_policies import CONFIDENCE, DRAWS, METHODS, NAME, NOMINAL, Row, SafeCell
+from urbe.paper.safe_policies import (
+    COMPARED,
+    CONFIDENCE,
+    DRAWS,
+    FROM_START,
+    METHODS,
+    NAME,
+    NOMINAL,
+    OVERCONFIDENT,
+    START_TRANSITIONS,
+    Row,
+    SafeCell,
+    StartCell,
+)
 from urbe.planners import plan
 from urbe.posteriors.dirichlet import Posterior
 from urbe.rng import stream
@@ -21,9 +35,12 @@ ROUNDING = 1e-9
 """Tolerance for values below a guarantee."""
 
 
-def run(cell: SafeCell, _: Path) -> list[Row]:
+def run(cell: SafeCell | StartCell, _: Path) -> list[Row]:
     """Computes plans from every data set of a cell."""
     model = MODELS[cell.model].build()
+    if isinstance(cell, StartCell):
+        model = replace(model, initial=start_weights(model))
+        return [row for k in range(cell.first, cell.first + cell.data_sets) for row in _from_start(cell, k, model)]
     prior = Posterior.before(model)
     rows: list[Row] = []
     for k in range(cell.data_sets):
@@ -48,6 +65,24 @@ def _planned(cell: SafeCell, data_set: int, truth: MDP, posterior: Posterior) ->
         failed = int((value < claimed - ROUNDING * np.abs(value).max()).any())
         promised, worth, most = (float(found.start @ x) for x in (claimed, value, best))
         rows.append(Row(cell.model, cell.truth, cell.transitions, data_set, name, promised, worth, most, failed))
+    return rows
+
+
+def _from_start(cell: StartCell, data_set: int, model: MDP) -> list[Row]:
+    """Computes what each planner guarantees from the start, with the same random numbers."""
+    names = (NAME, "start", cell.model, cell.truth, data_set)
+    truth = model if cell.truth == "fixed" else Posterior.before(model).sample(stream(cell.seed, *names, "truth"))
+    log = logged(truth, START_TRANSITIONS, stream(cell.seed, *names, "log"))
+    prior = Posterior.before(model, OVERCONFIDENT) if cell.truth == "overconfident" else Posterior.before(model)
+    best = float(start_weights(model) @ solve(truth).value)
+    rows = []
+    for name, method in COMPARED.items():
+        rng = stream(cell.seed, *names, "plan")
+        found = plan(prior.with_counts(log), confidence=CONFIDENCE, method=method, rng=rng, held_out=0)
+        value, promised = float(found.start @ policy_value(truth, found.policy)), found.guaranteed_at_start
+        failed = int(value < promised - ROUNDING * abs(value))
+        where = (cell.model, cell.truth, START_TRANSITIONS, data_set, FROM_START.format(name))
+        rows.append(Row(*where, promised, value, best, failed))
     return rows
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from urbe import checks, memory
-from urbe.mdp.model import MDP, check_model
+from urbe.mdp.model import MDP, check_model, check_same_pairs
 from urbe.planners.policy_conditioned.beliefs import Beliefs, distinct_indices
 from urbe.planners.policy_conditioned.constraints import initial_weights
 from urbe.types import FloatArray, IntArray
@@ -80,8 +80,7 @@ class BeliefPolicy:
           mdp: the dynamics, rewards, discount and first states; its rows may list other successors.
         """
         check_model("mdp", mdp)
-        if not (np.array_equal(mdp.row_start, self.mdp.row_start) and np.array_equal(mdp.action, self.mdp.action)):
-            raise ValueError(f"mdp is {mdp}, expected the states and actions of {self.mdp}.")
+        check_same_pairs("mdp", mdp, "the model of the policy", self.mdp)
         rows, reward = mdp.rows, mdp.rows.expected_reward()
         mass, odds, total = initial_weights(mdp)[:, None].copy(), np.array([1.0]), 0.0
         for t in range(self.horizon):

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from urbe import checks
 from urbe.mdp.evaluate import policy_rows, policy_value, start_weights
-from urbe.mdp.model import MDP, check_model
+from urbe.mdp.model import MDP, check_model, check_same_pairs
 from urbe.mdp.rows import Rows
 from urbe.types import FloatArray
 
@@ -101,7 +101,5 @@ def check_members(models: Sequence[MDP], shares: ArrayLike) -> FloatArray:
     checks.sequence("models", models, "a list of at least one model")
     for k, model in enumerate(models):
         check_model(f"models[{k}]", model)
-        first = models[0]
-        if not (np.array_equal(model.row_start, first.row_start) and np.array_equal(model.action, first.action)):
-            raise ValueError(f"models[{k}] is {model}, expected the states and actions of models[0], {first}.")
+        check_same_pairs(f"models[{k}]", model, "models[0]", models[0])
     return checks.distribution("shares", shares, len(models))
