@@ -19,7 +19,7 @@ from urbe.cli.models import COSTS, add_model_options, read_model
 from urbe.mdp.formats import write_policy
 from urbe.mdp.formats.mdp_files import FORMATS
 from urbe.mdp.model import MDP
-from urbe.progress import gap_progress
+from urbe.progress import of_gap, stages
 from urbe.solvers import (
     BackwardInduction,
     ModifiedPolicyIteration,
@@ -109,7 +109,8 @@ def run(options: argparse.Namespace) -> int:
         else BackwardInduction(options.horizon)
     )
     began = time.perf_counter()
-    with gap_progress(show=not options.quiet and not options.json, tolerance=options.tolerance) as progress:
+    with stages("urbe solve", shown=not options.quiet) as report:
+        progress = of_gap(report, options.tolerance)
         try:
             solution = solve_model(mdp, nature, method, threads=options.threads, progress=progress)
         except NotConverged as error:
@@ -137,7 +138,7 @@ def _compare(mdp: MDP, options: argparse.Namespace) -> int:
     for name in ("horizon", "output"):
         if getattr(options, name) is not None:
             raise ValueError(f"--radius with several values cannot be combined with --{name}; give one radius.")
-    found = sensitivity(mdp, sets.family(options), options.radius, threads=options.threads)
+    found = sensitivity(mdp, sets.family(options), options.radius, threads=options.threads, progress=not options.quiet)
     if options.json:
         columns = {name: column.tolist() for name, column in found.table().items()}
         policies = {"actions": found.actions.tolist(), "nominal_actions": found.nominal_actions.tolist()}

@@ -9,6 +9,7 @@ import numpy as np
 from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.model import MDP
 from urbe.posteriors.dirichlet import Posterior
+from urbe.progress import Report, silent
 from urbe.solvers.solution import Solution
 from urbe.types import FloatArray, IntArray
 
@@ -31,6 +32,7 @@ class PlanningTask(NamedTuple):
       solve: solves a model against a set.
       whole: the posterior with its uncertain rewards, and the whole failure probability, for methods that treat
         rewards like transitions.
+      report: is told the progress of work other than `solve`, which reports its own.
     """
 
     posterior: Posterior
@@ -39,6 +41,7 @@ class PlanningTask(NamedTuple):
     rng: np.random.Generator
     solve: Solve
     whole: tuple[Posterior, float]
+    report: Report = silent
 
 
 class PlannedSolution(NamedTuple):

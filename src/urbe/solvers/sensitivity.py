@@ -24,7 +24,7 @@ from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.start import first_states, start_text
-from urbe.progress import progress as shown_progress
+from urbe.progress import stages
 from urbe.solvers.methods import PartialPolicyIteration
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import evaluate_policy, solve
@@ -171,7 +171,7 @@ def sensitivity(
     right = float(first @ evaluate_policy(mdp, nominal.policy, None, method, threads=threads).lower)
     columns: list[tuple[float, float, float]] = []
     actions, gap = [], nominal.gap
-    with shown_progress("radii", len(radius), unit="radii", shown=progress) as show:
+    with stages("sensitivity", shown=progress) as report:
         for k, r in enumerate(radius.tolist()):
             nature = make_set(r)
             best = solve(mdp, nature, method, threads=threads)
@@ -186,7 +186,7 @@ def sensitivity(
             columns.append((float(first @ worst.lower), float(first @ other.lower), float(first @ mine.lower)))
             actions.append(policy)
             gap = max(gap, other.gap, mine.gap, float((best.upper - worst.lower).max(initial=0.0)))
-            show(k + 1)
+            report("radii", k + 1, len(radius))
     robust_worst, nominal_worst, robust_nominal = np.array(columns).T
     return Sensitivity(
         model=mdp,
