@@ -66,7 +66,9 @@ def add_parser(commands: Any) -> None:
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("log", help="a file of transitions: .csv, .tsv or .txt, also with .gz, or .parquet")
+    parser.add_argument(
+        "log", help="a file of transitions: .csv, .tsv or .txt, also with .gz, or .parquet; - for standard input"
+    )
     log_options.add_arguments(parser)
     parser.add_argument("--discount", type=float, metavar="G", help="in [0, 1]; needed unless --model stores one")
     group = parser.add_argument_group("prior knowledge")
