@@ -25,7 +25,7 @@ from urbe.mdp.formats.csv_table import csv_text, read_columns, read_header
 from urbe.mdp.formats.errors import ModelFileError, NotUtf8
 from urbe.mdp.formats.pipes import copied, is_pipe
 from urbe.mdp.formats.text import comments_after, head, shown
-from urbe.mdp.formats.text_columns import TextColumns, fields_of, is_number, read_text, separator_of
+from urbe.mdp.formats.text_columns import REPEATED, TextColumns, fields_of, is_number, read_text, separator_of
 from urbe.mdp.frames import MISSING, STANDS_FOR, RowError, is_table
 from urbe.mdp.labels import LARGEST_ID
 from urbe.mdp.log_columns import NAME_THEM, Missing, log_of, probability_notes, with_id_notes
@@ -207,6 +207,8 @@ def _advised(error: ModelFileError, ids: Sequence[str]) -> ModelFileError:
         return error
     advice = ""
     found = re.match("found '([^']*)'", error.message)
+    if found is not None and found[1] == error.column:
+        return ModelFileError(error.path, REPEATED, error.line)
     if found is not None and found[1].lower() in MISSING:
         advice = DROP
     elif error.column in ids:
