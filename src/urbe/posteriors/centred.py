@@ -69,7 +69,7 @@ def credible_l1_centred(
     rows = posterior.model.rows
     centre, radius = posterior.probability.copy(), np.zeros(rows.n_rows)
     for row in np.flatnonzero(posterior.feasible > 1.0):
-        report("radii of rows", row, rows.n_rows)
+        report("radii of rows", int(row), rows.n_rows)
         inside = slice(int(rows.entry_start[row]), int(rows.entry_start[row + 1]))
         alpha, mean = posterior.concentration[inside], posterior.probability[inside]
         one_row = np.array([0, len(alpha)])

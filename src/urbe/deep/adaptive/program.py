@@ -64,8 +64,9 @@ def _bytes(settings: AdaptiveSettings, tree: Any, kinds: Any) -> float:
 
 @cache
 def _program(settings: AdaptiveSettings, tree: Any, kinds: Any) -> Any:
-    model, run = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*kind) for kind in kinds])
-    return _advance.lower(settings, model, run, jax.ShapeDtypeStruct((), jnp.int32)).compile()
+    struct: Any = jax.ShapeDtypeStruct
+    model, run = jax.tree.unflatten(tree, [struct(*kind) for kind in kinds])
+    return _advance.lower(settings, model, run, struct((), jnp.int32)).compile()
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=2)

@@ -8,7 +8,7 @@ Other columns, such as those that `write_policy` and `Solution.write` add, are i
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from urbe.mdp.formats.text_columns import read_text
 from urbe.mdp.frames import Column, RowError, frame_column, frame_names, numbers
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.transitions import match_names, require_names
-from urbe.types import FloatArray, IntArray
+from urbe.types import BoolArray, FloatArray, IntArray
 
 NOTHING = ("end", "-1", "")
 """The action of a terminal state."""
@@ -124,7 +124,7 @@ def _one(
     return policy
 
 
-def _ids(column: Column, known: Mapping[str, int], meaning: str, idle: Sequence[bool] | None = None) -> IntArray:
+def _ids(column: Column, known: Mapping[str, int], meaning: str, idle: BoolArray | None = None) -> IntArray:
     """The ids of labels or ids that are written as texts or numbers; anything may stand where a state is idle."""
     out = np.full(len(column), -1, dtype=np.int64)
     for row, value in enumerate(column.values.tolist()):
