@@ -177,9 +177,15 @@ def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
     kept = (
         each
         for each in wrappers(env)
-        if not isinstance(each, (*harmless, Randomised)) or isinstance(each, _BOUND)  # draws are kept with states
+        if not (isinstance(each, (*harmless, Randomised)) or _holds_nothing(each))  # draws are kept with states
+        or isinstance(each, _BOUND)
     )
     return next((type(each).__name__ for each in kept), None)
+
+
+def _holds_nothing(wrapper: gymnasium.Wrapper[Any, Any, Any, Any]) -> bool:
+    """Whether a wrapper has no attributes of its own, and so no memory."""
+    return vars(wrapper).keys() <= {*vars(gymnasium.Wrapper(wrapper.env)), "_saved_kwargs"}
 
 
 def transforming(env: Env) -> str | None:

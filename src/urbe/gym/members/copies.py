@@ -82,6 +82,8 @@ class EnvMembers:
                 self.adapter.set_params(copies[-1], {**own, **point})
             except ValueError as error:
                 raise ValueError(f"params[{k - include_nominal}]: {error}") from None
+        if adapter is None:
+            _refuse_memory(copies[0])  # again after its reset, where wrappers may begin to remember
         self.copies: tuple[Env, ...] = tuple(copies)
         self._refuse_duplicates()
 
@@ -180,6 +182,19 @@ class EnvMembers:
         self.adapter.set_state(copy, to.state)
         innermost(copy).np_random.bit_generator.state = to.generator
 
+    def step(self, copy: Env, action: int, at: Where) -> tuple[Any, float, bool]:
+        """Steps a copy that was set to a state; returns observation, reward and terminated.
+
+        Some environments refuse steps after the end of an episode, which a copy may have reached by itself. It is then
+        reset, gets its parameters again, and is set to the state once more.
+        """
+        try:
+            return step_env(copy, action)[:3]
+        except Exception:  # an error with another cause comes again
+            renew(copy, self.adapter)
+            self.bring(copy, at)
+            return step_env(copy, action)[:3]
+
     def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:
         """Steps all copies from the state of `env`."""
         if env is None:
@@ -190,7 +205,7 @@ class EnvMembers:
         here, seen_as = self.where(env), Observations(self.copies[0].observation_space)
         for k, copy in enumerate(self.copies):
             self.bring(copy, here)
-            seen, reward[k, 0], terminated[k, 0], _ = step_env(copy, action)
+            seen, reward[k, 0], terminated[k, 0] = self.step(copy, action, here)
             reached[k, 0] = seen_as.row(seen)
         return MemberOutcomes(np.ones((count, 1), np.float32), reached, reward, terminated)
 
@@ -233,12 +248,26 @@ def model_behind(env: AnyEnv, adapter: Adapter | type[Adapter] | None) -> tuple[
         return model, adapter
     if (known := adapter_of(model)) is None:
         raise ValueError(no_members(env))
-    if wrapper := keeps_state(model, across_episodes=False):
-        raise ValueError(
-            f"{model} has the wrapper {wrapper}, which may have a memory that copies lack, expected wrappers without "
-            "a memory. Leave it out, or give adapter= one that gets and sets its state, too."
-        )
+    _refuse_memory(model)
     return model, known
+
+
+def _refuse_memory(env: Env) -> None:
+    """Raises if a wrapper has a memory that copies would lack."""
+    if wrapper := keeps_state(env, across_episodes=False):
+        raise ValueError(
+            f"{env} has the wrapper {wrapper}, which may have a memory that copies lack, expected wrappers without "
+            "a memory. Leave it out, or give adapter= one that gets and sets its state, too. If it has none, give "
+            "adapter=urbe.gym.adapters.adapter_of(env): the copies are then compared with the environment."
+        )
+
+
+def renew(copy: Env, adapter: Adapter) -> None:
+    """Resets a copy whose episode has ended, and keeps its parameters: environments may refuse steps after the end."""
+    params = adapter.get_params(copy)
+    copy.reset()
+    if adapter.get_params(copy) != params:
+        adapter.set_params(copy, params)
 
 
 def copy_of(env: Env, make: Callable[[], Env] | None = None) -> Env:
