@@ -78,7 +78,10 @@ def read_policy(
 def _policy(table: Any, mdp: MDP, names: Mapping[str, str] | None) -> IntArray | FloatArray | list[Any]:
     given = frame_names(table)
     found = match_names(given, ("state", "action", "probability", "step"), names)
-    require_names(found, given, ("state", "action"))
+    try:
+        require_names(found, given, ("state", "action"))
+    except ValueError as error:
+        raise ValueError(f"{error} Name the columns state and action in the first line.") from None
     columns = {name: frame_column(table, own, as_labels=name in ("state", "action")) for name, own in found.items()}
     states = _ids(columns["state"], {mdp.labels.state(s): s for s in range(mdp.n_states)}, "state")
     ends = {} if mdp.labels.actions is not None and "end" in mdp.labels.actions else dict.fromkeys(NOTHING, -1)
