@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from urbe.progress import EVERY, Lines, duration, progress
+from urbe.progress import EVERY, Lines, StageLines, duration, of_gap, progress, stages
 
 
 class Clock:
@@ -112,3 +112,37 @@ def test_nobody_asked(capsys):
 )
 def test_times_in_words(seconds, expected):
     assert duration(seconds) == expected
+
+
+def test_stages_write_a_line_every_so_often_and_none_for_short_tasks(capsys):
+    clock = Clock()
+    report = StageLines("planning", clock)
+    for stage, done, total, note, seconds in (
+        ("posterior draws", 100, 400, "", 29),
+        ("posterior draws", 200, 400, "", 2),
+        ("solving", 10, 100, "sweep 3, gap 0.1", 29),
+        ("candidate policies", 7, None, "", 2),
+    ):
+        clock.now += seconds
+        report(stage, done, total, note)
+    assert capsys.readouterr().err.splitlines() == [
+        "planning: posterior draws, 200 of 400.",
+        "planning: candidate policies, 7.",
+    ]
+
+
+def test_stages_on_a_terminal_are_a_bar_for_each(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with stages("planning") as report:
+        report("posterior draws", 3, 4)
+        report("solving", 50, 100, "sweep 3")
+    assert "planning: solving" in terminal.getvalue()
+
+
+def test_a_solve_is_reported_in_percent_of_the_logarithm_of_its_gap():
+    seen = []
+    tell = of_gap(lambda *now: seen.append(now), 1e-4)
+    for step, gap in enumerate((1.0, 1e-2, 1e-4)):
+        tell(step, gap)
+    assert [now[:3] for now in seen] == [("solving", done, 100) for done in (0, 50, 100)]
+    assert seen[1][3] == "sweep 1, gap 0.01"

@@ -19,8 +19,8 @@ HERE = Path(__file__).resolve().parent
 DOCS, ROOT = HERE.parent, HERE.parents[1]
 PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md")
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
-REPORT = re.compile(r"\[([^]]*)\]\(index\.html(#[^)\s]*)?\)")
-"""Links of docs/results to the report, which is a page of its own and no source of Sphinx."""
+REPORT = re.compile(r"\[([^]]*)\]\((\w+\.html(?:#[^)\s]*)?)\)")
+"""Links of docs/results to the pages of the report, which are no sources of Sphinx."""
 
 
 def lay_out(stage: Path) -> None:
@@ -31,12 +31,13 @@ def lay_out(stage: Path) -> None:
     shutil.copytree(DOCS, stage, ignore=shutil.ignore_patterns("site", "__pycache__"))
     report = stage / "extra" / "results"
     report.mkdir(parents=True)
-    shutil.copy(DOCS / "results" / "index.html", report / "report.html")
+    for page in (DOCS / "results").glob("*.html"):
+        shutil.copy(page, report / page.name)
+        (stage / "results" / page.name).unlink()
     for kind in ("figures", "rows"):
         shutil.copytree(DOCS / "results" / kind, report / kind)
     for name in ("claims.md", "manifest.json"):
         shutil.copy(DOCS / "results" / name, report / name)
-    (stage / "results" / "index.html").unlink()
     claims = stage / "results" / "claims.md"
     claims.write_text(f"# The claims of the paper\n\n{claims.read_text()}")
     (stage / "project").mkdir()
@@ -50,7 +51,7 @@ def lay_out(stage: Path) -> None:
         if source.is_file() and "extra" not in home.parts:
             text = page.read_text()
             if home.parts[0] == "results":
-                text = REPORT.sub(r'<a href="report.html\2">\1</a>', text)
+                text = REPORT.sub(r'<a href="\2">\1</a>', text)
             text = LINK.sub(_relinked(stage, page, source), text)
             page.write_text(_cited(text, os.path.relpath(stage / "references.md", page.parent)))
     _add_menu(stage)

@@ -14,6 +14,7 @@ from urbe.mdp.formats import ModelFileError as ModelFileError
 from urbe.mdp.formats import read_budget as read_budget
 from urbe.mdp.formats import read_log as read_log
 from urbe.mdp.formats import read_mdp as read_mdp
+from urbe.mdp.formats import read_policy as read_policy
 from urbe.mdp.formats import read_scenarios as read_scenarios
 from urbe.mdp.formats import write_log as write_log
 from urbe.mdp.formats import write_mdp as write_mdp

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 EVERY = 30.0
 """Minimum seconds between two lines."""
@@ -54,8 +54,8 @@ def progress(name: str, total: float | None, *, start: float = 0, unit: str = ""
         lines.end()
 
 
-@contextmanager
-def _bar(name: str, total: float | None, start: float) -> Iterator[Show]:
+def _live() -> Any:
+    """Bars on the terminal, which vanish at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -66,7 +66,12 @@ def _bar(name: str, total: float | None, start: float) -> Iterator[Show]:
         TextColumn("{task.fields[note]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as live:
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def _bar(name: str, total: float | None, start: float) -> Iterator[Show]:
+    with _live() as live:
         task = live.add_task(name, total=total, completed=int(start), note="")
 
         def show(done: float, note: str = "", *, total: float | None = None, left: float | None = None) -> None:
@@ -76,22 +81,90 @@ def _bar(name: str, total: float | None, start: float) -> Iterator[Show]:
         yield show
 
 
-@contextmanager
-def gap_progress(show: bool, tolerance: float) -> Iterator[Callable[[int, float], None] | None]:
-    """Shows a bar that fills as the log of the certified gap falls to the tolerance; yields None without a terminal."""
-    if not show or not sys.stderr.isatty():
-        yield None
-        return
-    first: list[float] = []
-    with progress("solving", 100) as update:
+class Report(Protocol):
+    """A function that reports a task of several stages."""
 
-        def report(step: int, gap: float) -> None:
-            first.append(gap) if not first else None
-            whole = math.log(max(first[0], tolerance * 10, 1e-300)) - math.log(max(tolerance, 1e-300))
-            done = math.log(max(first[0], 1e-300)) - math.log(max(gap, 1e-300))
-            update(int(100 * min(max(done / whole, 0.0), 1.0)), f"sweep {step}, gap {gap:.2g}")
+    def __call__(self, stage: str, done: float, total: float | None = None, note: str = "") -> None:
+        """Reports the current stage.
+
+        Args:
+          stage: name of the stage, such as "solving".
+          done: amount of the stage that is done.
+          total: amount of the stage; None if it is unknown.
+          note: a short text, such as an intermediate result.
+        """
+
+
+def silent(stage: str, done: float, total: float | None = None, note: str = "") -> None:
+    """Reports nothing."""
+
+
+@contextmanager
+def stages(name: str, *, shown: bool = True) -> Iterator[Report]:
+    """Yields a function that reports the stages of a task, of which nobody knows how long they take.
+
+    Without a terminal, the first line is written after `EVERY` seconds, so short tasks stay silent.
+
+    Args:
+      name: name of the task.
+      shown: whether to report at all.
+    """
+    if not shown:
+        yield silent
+    elif sys.stderr.isatty():
+        with _stage_bar(name) as report:
+            yield report
+    else:
+        yield StageLines(name)
+
+
+@contextmanager
+def _stage_bar(name: str) -> Iterator[Report]:
+    now: list[str] = []
+    with _live() as live:
+        task = live.add_task(name, total=None, note="")
+
+        def report(stage: str, done: float, total: float | None = None, note: str = "") -> None:
+            if now != [stage]:
+                now[:] = [stage]
+                live.reset(task, total=total, description=f"{name}: {stage}")
+            live.update(task, completed=done, total=total, note=note)
 
         yield report
+
+
+def of_gap(report: Report, tolerance: float) -> Callable[[int, float], None]:
+    """Reports a solve in percent: how far the logarithm of the certified gap has fallen to that of the tolerance."""
+    first: list[float] = []
+
+    def tell(step: int, gap: float) -> None:
+        first.append(gap) if not first else None
+        whole = math.log(max(first[0], tolerance * 10, 1e-300)) - math.log(max(tolerance, 1e-300))
+        done = math.log(max(first[0], 1e-300)) - math.log(max(gap, 1e-300))
+        report("solving", int(100 * min(max(done / whole, 0.0), 1.0)), 100, f"sweep {step}, gap {gap:.2g}")
+
+    return tell
+
+
+class StageLines:
+    """Prints a line about the current stage at most every `EVERY` seconds.
+
+    Args:
+      name: name of the task.
+      clock: returns the time in seconds.
+    """
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name, self._clock, self._last = name, clock, clock()
+
+    def __call__(self, stage: str, done: float, total: float | None = None, note: str = "") -> None:
+        now = self._clock()
+        if now - self._last < EVERY:
+            return
+        self._last = now
+        of = "" if total is None else f" of {total:.12g}"
+        text = ", ".join(filter(None, (f"{self._name}: {stage}", f"{done:.12g}{of}", note)))
+        print(f"{text}.", file=sys.stderr, flush=True)
 
 
 class Lines:

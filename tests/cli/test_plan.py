@@ -1,7 +1,12 @@
 """`urbe plan` from the command line."""
 
 import csv
+import gzip
 import json
+import os
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -107,3 +112,31 @@ def test_help_teaches(capsys):
     out = capsys.readouterr().out
     assert "methods, from the highest guaranteed values to the lowest" in out
     assert "state,action,reward,next_state" in out
+
+
+@pytest.mark.parametrize("kind", ["-", "fifo", "gzip"])
+def test_a_log_comes_through_a_pipe(log, tmp_path, kind):
+    content, name = log.read_bytes(), "-"
+    if kind == "gzip":
+        content = gzip.compress(content)
+    if kind == "fifo":
+        name = tmp_path / "pipe"
+        os.mkfifo(name)
+    command = [sys.executable, "-m", "urbe", "plan", str(name), "--discount", "0.9", "--json"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False)
+    if kind == "fifo":
+        name.write_bytes(content)
+    out, _ = process.communicate(None if kind == "fifo" else content)
+    assert process.returncode == 0
+    wanted = urbe.plan(urbe.Posterior.fit(urbe.read_log(log), discount=0.9), seed=0)
+    assert json.loads(out)["guaranteed"] == wanted.guaranteed.tolist()
+
+
+def test_an_error_in_a_pipe_names_it_and_the_line(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("state,action,reward,next_state\n0,0,x,1\n",))
+    writer.start()
+    with pytest.raises(urbe.ModelFileError, match=r"pipe, line 2, column reward: found 'x', expected a number"):
+        urbe.read_log(pipe)
+    writer.join()

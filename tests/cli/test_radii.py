@@ -101,3 +101,35 @@ def test_what_cannot_be_written_or_read_is_said_first(tmp_path, capsys):
         captured = capsys.readouterr()
         assert captured.out == ""
         assert message in captured.err
+
+
+def test_a_given_policy_has_its_worst_case(model, capsys, tmp_path):
+    mine = tmp_path / "mine.csv"
+    mine.write_text("state,action\nfar,swim\nmid,swim\nbank,rest\n")
+    how = ("--set", "l1", "--radius", "0.2", "--policy", mine, "--json")
+    code, out, _ = run(capsys, model, *how)
+    assert code == 0
+    mdp = urbe.read_mdp(model)
+    policy = {"bank": "rest", "mid": "swim", "far": "swim"}
+    assert json.loads(out)["lower"] == urbe.evaluate_policy(mdp, policy, urbe.L1Ball(0.2)).lower.tolist()
+    _, out, _ = run(capsys, model, "--horizon", 5, *how)
+    over = urbe.evaluate_policy(mdp, policy, urbe.L1Ball(0.2), urbe.BackwardInduction(5))
+    assert json.loads(out)["value"] == over.value.tolist()
+    over.write(tmp_path / "steps.csv")
+    code, _, err = run(capsys, model, "--policy", tmp_path / "steps.csv")
+    assert (code, "--policy has a policy for each of 5 steps, expected --horizon 5." in err) == (2, True)
+    code, _, err = run(capsys, model, "--set", "l1", "--radius", "0,1", "--policy", mine)
+    assert (code, "cannot be combined with --policy; give one radius." in err) == (2, True)
+
+
+def test_radii_over_a_horizon(model, capsys, tmp_path):
+    figure = tmp_path / "price.svg"
+    how = ("--set", "l1", "--radius", "0:1.2:4", "--horizon", 6)
+    code, out, _ = run(capsys, model, *how, "--figure", figure)
+    assert code == 0
+    assert "Actions at the first of 6 steps:" in out or "At the first step the policy never changes." in out
+    assert "step 1 of 6" in figure.read_text()
+    _, out, _ = run(capsys, model, *how, "--json")
+    wanted = urbe.sensitivity(urbe.read_mdp(model), urbe.L1Ball, [0.0, 0.4, 0.8, 1.2], horizon=6)
+    assert json.loads(out)["robust_worst"] == wanted.robust_worst.tolist()
+    assert json.loads(out)["actions"] == wanted.actions.tolist()

@@ -1,17 +1,21 @@
 """`urbe train` from the command line; killed runs are in tests/deep/training/test_kill.py."""
 
 import os
+import re
 import sys
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
 from fixtures import deep_parts
 from urbe import overrides
+from urbe.belief import Switching
 from urbe.cli import agents, main, train, worlds
 from urbe.cli.main import build_parser
 from urbe.cli.worlds import set_up_jax
-from urbe.deep import Adam, KalmanLastLayer, LastLayer, NotFinite, NoVariance, Worst, paper
+from urbe.deep import Adam, BeliefCVaR, BeliefMean, KalmanLastLayer, LastLayer, NotFinite, NoVariance, Worst, paper
+from urbe.deep.adaptive.rules import OnMembers
 from urbe.deep.presets import dqn_urbe
 from urbe.deep.saving.load import load
 from urbe.deep.settings import CopyEvery, Decay, Network, Settings
@@ -437,3 +441,51 @@ def test_an_option_of_another_agent_is_no_setting():
         agents.make_agent(options("cartpole", "--agent", "dqn", "--set", "kappa=0.5"))
     with pytest.raises(ValueError, match="--set draws=few has the value 'few', expected a whole number"):
         agents.make_agent(options("cartpole", "--agent", "ewok-dqn", "--set", "draws=few"))
+
+
+SMALL = ("lives=4", "length=4", "minibatches=1", "network.hidden=8", "hazard=0.01,0.1")
+
+
+def test_adaptive_agents_are_trained_resumed_evaluated_and_compared(capsys, tmp_path):
+    def command(name, steps, every):
+        where = ("cartpole", "--agent", "thompson-dqn", "--seed", 1, "--out", tmp_path / name)
+        return (*where, "--over", "force=-10,5", "--steps", steps, "--checkpoint-every", every, "--set", *SMALL)
+
+    code, out, err = run(capsys, *command("whole", 50, 10_000))
+    assert code == 0, err
+    assert "64 steps of simulated lives" in out
+    assert f"Next: urbe evaluate {tmp_path}/whole --over force=-10,5" in out
+    run(capsys, *command("parts", 20, 7))
+    _, out, _ = run(capsys, *command("parts", 50, 7))
+    assert "resuming from step 32." in out
+    whole, parts = (read_checkpoint(tmp_path / name) for name in ("whole", "parts"))
+    assert whole.tensors.keys() == parts.tensors.keys()
+    for name, array in whole.tensors.items():
+        np.testing.assert_array_equal(array, parts.tensors[name], err_msg=name)
+    logs = [(tmp_path / name / "log.csv").read_bytes() for name in ("whole", "parts")]
+    assert logs[0] == logs[1]
+    assert logs[0].count(b"\n") == 5
+
+    asked = ("--over", "force=-10,10", "--episodes", "3")
+    assert main(["evaluate", str(tmp_path / "whole"), *asked]) == 0
+    assert "thompson-dqn, seed 1, after 64 steps" in capsys.readouterr().out
+    assert main(["compare", str(tmp_path / "whole"), str(tmp_path / "parts"), *asked]) == 0
+    assert "thompson-dqn" in capsys.readouterr().out
+
+
+def test_options_of_adaptive_agents_reach_them():
+    given = ("cartpole", "--over", "force=-10,5", "--set", *SMALL, "per=episode", "temper=0.5", "flip=0.1")
+    made = agents.make_agent(options(*given, "level=0.5", "--agent", "bayes-adaptive-dqn"))
+    assert made.model.switching == Switching((0.01, 0.1), "episode", temper=0.5)
+    assert (made.model.flip, made.settings.nature, made.settings.informed) == (0.1, BeliefCVaR(0.5), False)
+    made = agents.make_agent(options(*given, "boundary=0.5", "nature=urbe.deep:BeliefMean", "--agent", "adaptive-dqn"))
+    assert (made.rule, made.settings.boundary, made.settings.informed) == (OnMembers(BeliefMean()), 0.5, True)
+    for more, said in (
+        (["--paper"], "--paper is for agents of the DQN family; thompson-dqn has no such option."),
+        (["--evaluate-every", "10"], "--evaluate-every is for agents of the DQN family"),
+        (["--set", "level=0.5"], "--set level is the caution of bayes-adaptive-dqn"),
+        (["--set", "nature=urbe.deep:BeliefMean"], "--set nature has no effect on thompson-dqn"),
+        (["--set", "hazards=1"], "--set hazards=1 names no field"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            agents.make_agent(options("cartpole", "--agent", "thompson-dqn", "--over", "force=-10,5", *more))

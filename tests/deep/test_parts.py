@@ -220,3 +220,16 @@ def test_a_damaged_name_is_a_checkpoint_error(tmp_path):
     saved.write_bytes(saved.read_bytes().replace(b"deep_parts:Median", b"deep_parts:Medium"))
     with pytest.raises(CheckpointError):
         load(tmp_path / "agent")
+
+
+@dataclass(frozen=True)
+class ZeroAtFirst(Network):
+    """All values are zero before the first step, as in many publications."""
+
+    def init(self, key, obs_size, n_actions):
+        *layers, last = super().init(key, obs_size, n_actions)
+        return (*layers, type(last)(jnp.zeros_like(last.weight), last.bias))
+
+
+def test_networks_may_begin_with_values_of_zero():
+    check_network(ZeroAtFirst((8,)))

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from fixtures.policies import linear, table
+from urbe.deep import Memory, recurrent_dqn
 from urbe.deep.policies.policy import Policy
 from urbe.deep.presets import dqn_ube
 from urbe.deep.settings import Network
@@ -311,3 +312,24 @@ def test_an_episode_without_end_is_no_wait_without_end(monkeypatch):
     with pytest.raises(ValueError, match=r"has lasted 50 steps without ending.* time_limit="):
         play()
     assert play(time_limit=60).greedy.lengths.tolist() == [[60, 60]]
+
+
+def test_a_policy_with_a_memory_plays_the_same_episodes(agent):
+    """The greedy policy of an agent, wrapped as one whose memory stays empty, has the same returns to the last bit."""
+    grid, how = {"half_length": (0.25, 1.0)}, {"env": CartPole(time_limit=40), "episodes": 5, "seed": 2}
+    plain = evaluate(agent, grid, acting="greedy", **how).greedy
+    remembering = evaluate(agent.memory_policy, grid, **how)
+    assert remembering.noisy is None
+    for mine, other in zip(plain, remembering.greedy, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    with pytest.raises(ValueError, match=r"expected a simulator of urbe: the policy acts on a memory"):
+        evaluate(agent.memory_policy, grid, env=SimulatorEnv(CartPole()), episodes=1)
+
+
+def test_a_recurrent_agent_is_evaluated_with_its_memory():
+    poles = UncertaintySet.grid(CartPole(time_limit=20), half_length=(0.25, 1.0))
+    few = {"batch": 16, "capacity": 300, "warm_up": 50, "network": Network((8,))}
+    trained = recurrent_dqn(CartPole(time_limit=20), poles, seed=0, memory=Memory(units=4, length=3, burn_in=1), **few)
+    found = evaluate(trained.learn(60), {"half_length": (0.5, 1.0)}, episodes=3)
+    assert (found.noisy, found.greedy.lengths.shape) == (None, (2, 3))
+    assert (found.greedy.lengths > 0).all()

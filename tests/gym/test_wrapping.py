@@ -91,7 +91,7 @@ class Uncopied(Scaled):
         (PerEpisode, "PerEpisode"),
         (lambda env: Uncopied(env, 1.0), "Uncopied"),
         (lambda env: Reversed(Fading(Scaled(env, 2.0))), "Fading"),
-        (gymnasium.Wrapper, "Wrapper"),
+        (gymnasium.Wrapper, None),
         (gymnasium.wrappers.NormalizeObservation, "NormalizeObservation"),
         (lambda env: gymnasium.wrappers.StickyAction(env, 0.5), "StickyAction"),
         (lambda env: gymnasium.wrappers.DelayObservation(env, 2), "DelayObservation"),

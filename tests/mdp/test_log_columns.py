@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow
 import pytest
 
+import urbe
 from fixtures.machines import GAPS, NAMES, clean_rows, expected_transitions, messy_rows, named, numeric
 from urbe import Posterior, Transitions
 
@@ -278,3 +279,39 @@ def test_columns_as_other_packages_keep_them():
 def test_a_model_is_no_log_without_a_word():
     log = Transitions.from_columns(LOG | {"Probability": [0.5, 0.5, 1.0]})
     assert log.notes[0].startswith("The column Probability is ignored: every row counts as one transition")
+
+
+@pytest.mark.parametrize(
+    ("times", "note"),
+    [
+        ([1, 2, 3, 9, 10], "1 of 4 next states come later than usual, which is after 1: the first between t 3 and 9."),
+        (["2026-01-03", "2026-01-01", "2026-01-02", "2026-01-07"], "1 of 3 next states come later than usual, which is "
+         "after 1 day: the first between t 2026-01-03 and 2026-01-07."),
+        ([0.5, 1.0, 1.5, 2.0], None),
+        ([0.0, 1.0, 3.0, 7.0, 20.0], None),  # no usual time
+    ],
+)  # fmt: skip
+def test_a_note_shows_gaps_between_times_that_are_mostly_equal(times, note):
+    n = len(times)
+    columns = {"t": times, "s": ["a", "b", "a", "b", "a"][:n], "a": ["go"] * n, "r": [1.0] * n}
+    log = urbe.Transitions.from_columns(columns, names={"time": "t"})
+    found = [each for each in log.notes if "later than usual" in each]
+    advice = " If rows are missing there, give the rest a trajectory of its own."
+    assert found == ([] if note is None else [note + advice])
+
+
+def test_a_counter_that_begins_again_needs_trajectories():
+    columns = {"step": [0, 1, 0, 1], "s": ["a", "b", "a", "c"], "a": ["go"] * 4, "r": [1.0] * 4}
+    with pytest.raises(ValueError, match="If step begins again with every trajectory, number the trajectories"):
+        urbe.Transitions.from_columns(columns)
+
+
+@pytest.mark.parametrize("names", ["01", "ab"])
+def test_a_header_inside_the_file_is_named(tmp_path, names):
+    one, two = names
+    path = tmp_path / "log.csv"
+    path.write_text(
+        f"state,action,reward,next_state\n{one},0,1,{two}\nstate,action,reward,next_state\n{two},0,1,{one}\n"
+    )
+    with pytest.raises(urbe.ModelFileError, match="line 3: repeats the header, as when files are joined"):
+        urbe.read_log(path)

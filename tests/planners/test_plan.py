@@ -10,7 +10,7 @@ from scipy.stats import t as student
 import urbe
 from fixtures.data_sets import after
 from urbe.mdp.evaluate import policy_value
-from urbe.planners import BCI, RSVF, HoeffdingSets, Hyperplane, QuantileDraw, SafePlan, VaRBellman, plan
+from urbe.planners import BCI, RSVF, HoeffdingSets, Hyperplane, Percentile, QuantileDraw, SafePlan, VaRBellman, plan
 from urbe.planners.draws import number_of_draws, quantile_rank
 from urbe.posteriors import NormalGamma, Posterior
 
@@ -345,3 +345,34 @@ def test_rules_are_values():
         RSVF(tolerance=0.0)
     with pytest.raises(ValueError, match="rounds"):
         RSVF(rounds=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "stages"),
+    [
+        ("bci", {"radii of rows"}),
+        ("bci_optimised", {"radii of rows"}),
+        ("rsvf", {"posterior draws", "rounds"}),
+        ("rsvf_streamed", {"posterior draws", "rounds"}),
+        ("var", {"posterior draws"}),
+        ("percentile", {"posterior draws", "radii of rows", "rounds", "models to choose with", "candidate policies"}),
+        ("hoeffding", set()),
+    ],
+)
+def test_every_stage_reports_its_progress(monkeypatch, capsys, name, stages):
+    monkeypatch.setattr("urbe.progress.EVERY", 0.0)
+    if name == "rsvf_streamed":
+        monkeypatch.setattr("urbe.planners.draws.KEPT", 0)
+    method = {**METHODS, "rsvf_streamed": RSVF(), "percentile": Percentile()}[name]
+    posterior = after(RIVER, 100, rng())
+    shown = plan(posterior, method=method, held_out=7, progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert {line.removeprefix("planning: ").split(",")[0] for line in lines} == stages | {
+        "solving",
+        "models for the guarantee",
+        "held-out models",
+    }
+    assert "planning: held-out models, 0 of 7." in lines
+    unseen = plan(posterior, method=method, held_out=7)
+    assert capsys.readouterr().err == ""
+    assert np.array_equal(unseen.guaranteed, shown.guaranteed)

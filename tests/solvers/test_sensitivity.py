@@ -107,3 +107,28 @@ def test_the_picture(radii):
     figure.canvas.draw()
     with pytest.raises(ValueError, match=re.escape("There is one radius, 0.4, expected at least two to draw over.")):
         urbe.sensitivity(mdp, urbe.L1Ball, [0.4]).plot()
+
+
+def test_over_a_horizon_enumeration_of_all_policies_of_each_step_finds_the_same():
+    mdp = urbe.library.riverswim(3, discount=1.0)
+    found = urbe.sensitivity(mdp, urbe.L1Ball, [0.0, 0.4, 0.8], horizon=3, start=1)
+    assert (found.horizon, found.actions.shape, found.nominal_actions.shape) == (3, (3, 3, 3), (3, 3))
+    assert found.changed.tolist()[0] == 0
+    assert found.changed[-1] > 0
+    assert found.gap < 1e-9
+    policies = [np.array(actions).reshape(3, 3) for actions in product(range(2), repeat=9)]
+    method = urbe.BackwardInduction(3)
+
+    def values(nature):
+        return [urbe.evaluate_policy(mdp, policy, nature, method).value[0, 1] for policy in policies]
+
+    right = values(None)
+    assert found.nominal_nominal == pytest.approx(np.full(3, max(right)), abs=1e-9)
+    worst = values(urbe.L1Ball(0.8))
+    assert found.robust_worst[2] == pytest.approx(max(worst), abs=1e-9)
+    at = next(k for k, policy in enumerate(policies) if (policy == found.nominal_actions).all())
+    assert found.nominal_worst[2] == pytest.approx(worst[at], abs=1e-9)
+    at = next(k for k, policy in enumerate(policies) if (policy == found.actions[2]).all())
+    assert found.robust_nominal[2] == pytest.approx(right[at], abs=1e-9)
+    assert "of 3 steps" in str(found) or "At the first step the policy never changes." in str(found)
+    assert found.table()["states_changed"].tolist() == found.changed.tolist()

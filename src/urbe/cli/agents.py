@@ -9,12 +9,12 @@ from inspect import signature
 from typing import Any, get_type_hints
 
 from urbe import memory, overrides
-from urbe.cli import worlds
+from urbe.cli import adaptive, worlds
 
 FAMILY = ("dqn", "robust-dqn", "soft-robust-dqn", "dqn-ube", "dqn-urbe", "deep-rok")
 RANDOMISED = ("domain-randomised-dqn", "stacked-dqn", "recurrent-dqn")
 BASELINES = (*RANDOMISED, "ewok-dqn", "iwocs-dqn")
-AGENTS = (*FAMILY, *BASELINES)
+AGENTS = (*FAMILY, *BASELINES, *adaptive.AGENTS)
 ROBUST = ("robust-dqn", "soft-robust-dqn", "dqn-urbe", "deep-rok", *RANDOMISED, "iwocs-dqn")
 EXPLORING = ("dqn-ube", "dqn-urbe")
 MAY_HAVE_SET = (*ROBUST, "ewok-dqn")
@@ -22,6 +22,8 @@ MAY_HAVE_SET = (*ROBUST, "ewok-dqn")
 
 def make_agent(options: argparse.Namespace) -> Any:
     """Makes the agent that the options describe."""
+    if options.agent in adaptive.AGENTS:
+        return adaptive.make_agent(options)
     make = _maker(options.agent)
     own, rest = _own_options(make, options.set) if options.agent in BASELINES else ({}, options.set)
     options = argparse.Namespace(**{**vars(options), "set": rest})

@@ -6,6 +6,7 @@ import argparse
 
 from urbe.cli.lists import items
 from urbe.mdp.formats import read_log
+from urbe.mdp.formats.pipes import STANDARD_INPUT
 from urbe.mdp.transitions import Transitions
 
 HELP = """\
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def chosen_log(options: argparse.Namespace) -> Transitions:
     """Reads the log that the options describe."""
     return read_log(
-        options.log,
+        STANDARD_INPUT if options.log == "-" else options.log,
         names=options.columns,
         missing=options.missing,
         missing_values=options.missing_values,

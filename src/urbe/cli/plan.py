@@ -20,7 +20,6 @@ from urbe.planners import BCI, RSVF, HeldOut, HoeffdingSets, Percentile, Plannin
 from urbe.planners import plan as plan_from
 from urbe.posteriors import NormalGamma, Posterior
 from urbe.posteriors.fit import RandomRewards
-from urbe.progress import gap_progress
 
 METHODS: dict[str, PlanningMethod] = {
     "percentile": Percentile(),
@@ -67,7 +66,9 @@ def add_parser(commands: Any) -> None:
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("log", help="a file of transitions: .csv, .tsv or .txt, also with .gz, or .parquet")
+    parser.add_argument(
+        "log", help="a file of transitions: .csv, .tsv or .txt, also with .gz, or .parquet; - for standard input"
+    )
     log_options.add_arguments(parser)
     parser.add_argument("--discount", type=float, metavar="G", help="in [0, 1]; needed unless --model stores one")
     group = parser.add_argument_group("prior knowledge")
@@ -133,10 +134,7 @@ def run(options: argparse.Namespace) -> int:
     posterior, notes = _posterior(log, options)
     start = None if options.start is None else states_of(options.start, posterior.model.labels)[0]
     began = time.perf_counter()
-    with (
-        memory.advising(_advice(options.method)),
-        gap_progress(show=not options.quiet and not options.json, tolerance=1e-6) as progress,
-    ):
+    with memory.advising(_advice(options.method)):
         found = plan_from(
             posterior,
             confidence=options.confidence,
@@ -147,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
             held_out=options.held_out,
             certify=options.certify,
             threads=options.threads,
-            progress=progress,
+            progress=not options.quiet,
         )
     seconds = time.perf_counter() - began
     if options.json:

@@ -41,6 +41,7 @@ def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> lis
     Raises:
       ValueError: there is no such run, or it has no environment to be evaluated on.
     """
+    from urbe.deep.adaptive.load import is_adaptive
     from urbe.deep.saving.load import load
 
     given = worlds.adapter_named(adapter)
@@ -54,7 +55,7 @@ def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> lis
                 f"{path} does not exist, expected the folder of a run (urbe train ... --out {path}), a saved agent, or "
                 "module:policy of your own."
             )
-        agent = load(path)
+        agent = _adaptive(path, env, given) if is_adaptive(path) else load(path)
         where = env or environment_id(agent)
         if agent.simulator is None and where is None:
             raise ValueError(
@@ -71,9 +72,30 @@ def load_runs(paths: Sequence[str], env: str | None, adapter: str | None) -> lis
 
 def environment_id(agent: Any) -> str | None:
     """Returns the id of the Gymnasium environment that an agent was trained on, if it was saved with one."""
-    text = getattr(getattr(agent, "trainer", None), "environment", None)
+    return _id_in(getattr(getattr(agent, "trainer", agent), "environment", None))
+
+
+def _id_in(text: str | None) -> str | None:
     found = _ID.search(text or "")
     return None if found is None or found[1].endswith(" instance") else found[1]
+
+
+def _adaptive(path: str, env: str | None, adapter: Any) -> Any:
+    """Loads an adaptive agent; one that learned in copies of a Gymnasium environment gets a new one."""
+    from urbe.deep import load_adaptive
+    from urbe.deep.adaptive.load import environment_of
+    from urbe.gym.env_simulator import EnvSimulator
+
+    trained_in = environment_of(path)
+    if trained_in is None:
+        return load_adaptive(path)
+    where = env or _id_in(trained_in)
+    if where is None:
+        raise ValueError(
+            f"{path} does not store the environment of its agent; give --env ID, a Gymnasium environment to evaluate "
+            "it on."
+        )
+    return load_adaptive(path, EnvSimulator(worlds.maker(where, "--env", adapter)({}), adapter))
 
 
 def own_policy(text: str) -> Any:

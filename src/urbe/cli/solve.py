@@ -16,10 +16,10 @@ from rich.table import Table
 from urbe.cli import sets
 from urbe.cli.files import check_figure, check_folders, check_table, write_figure
 from urbe.cli.models import COSTS, add_model_options, read_model
-from urbe.mdp.formats import write_policy
+from urbe.mdp.formats import read_policy, write_policy
 from urbe.mdp.formats.mdp_files import FORMATS
 from urbe.mdp.model import MDP
-from urbe.progress import gap_progress
+from urbe.progress import of_gap, stages
 from urbe.solvers import (
     BackwardInduction,
     ModifiedPolicyIteration,
@@ -27,6 +27,7 @@ from urbe.solvers import (
     PartialPolicyIteration,
     Solution,
     ValueIteration,
+    evaluate_policy,
 )
 from urbe.solvers import solve as solve_model
 from urbe.solvers.sensitivity import sensitivity
@@ -43,6 +44,8 @@ examples:
   urbe solve model.drn --discount 1 --costs --terminal goal --set kl --radius 0.1     expected cost to a goal, at most
   urbe solve model.npz --horizon 50 --set chi2 --radius 0.2
   urbe solve model.csv --discount 0.99 --set l1 --radius 0:1:11 --figure price.png
+  urbe solve model.csv --horizon 20 --discount 1 --set l1 --radius 0:1:11              the same over a finite horizon
+  urbe solve model.csv --discount 0.99 --set l1 --radius 0.5 --policy mine.csv         the worst case of your policy
 """
 
 
@@ -77,6 +80,11 @@ def add_parser(commands: Any) -> None:
     group.add_argument(
         "--horizon", type=int, metavar="H", help="solve a finite horizon of H decisions, by backward induction"
     )
+    group.add_argument(
+        "--policy", metavar="FILE",
+        help="evaluate this policy instead of looking for the best: columns state, action, and probability or step if "
+        "needed (.csv or .parquet), as --output and --csv write them",
+    )  # fmt: skip
     group.add_argument("--threads", type=int, default=1, metavar="N", help="threads for large models (1)")
     group = parser.add_argument_group("output")
     group.add_argument("--output", metavar="FILE", help="write the policy to a CSV: idstate,idaction,value")
@@ -103,15 +111,20 @@ def run(options: argparse.Namespace) -> int:
     if several:
         return _compare(mdp, options)
     nature = sets.chosen_set(options, mdp)
+    policy = None if options.policy is None else _given_policy(mdp, options)
     method = (
         METHODS[options.method](tolerance=options.tolerance)
         if options.horizon is None
         else BackwardInduction(options.horizon)
     )
     began = time.perf_counter()
-    with gap_progress(show=not options.quiet and not options.json, tolerance=options.tolerance) as progress:
+    with stages("urbe solve", shown=not options.quiet) as report:
+        progress = of_gap(report, options.tolerance)
         try:
-            solution = solve_model(mdp, nature, method, threads=options.threads, progress=progress)
+            if policy is None:
+                solution = solve_model(mdp, nature, method, threads=options.threads, progress=progress)
+            else:
+                solution = evaluate_policy(mdp, policy, nature, method, threads=options.threads)
         except NotConverged as error:
             solution = error.solution
     seconds = time.perf_counter() - began
@@ -132,12 +145,27 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _given_policy(mdp: MDP, options: argparse.Namespace) -> Any:
+    """Reads the policy to evaluate."""
+    policy = read_policy(options.policy, mdp)
+    if isinstance(policy, list) and options.horizon != len(policy):
+        raise ValueError(f"--policy has a policy for each of {len(policy)} steps, expected --horizon {len(policy)}.")
+    return policy
+
+
 def _compare(mdp: MDP, options: argparse.Namespace) -> int:
     """Compares several radii."""
-    for name in ("horizon", "output"):
+    for name in ("policy", "output"):
         if getattr(options, name) is not None:
             raise ValueError(f"--radius with several values cannot be combined with --{name}; give one radius.")
-    found = sensitivity(mdp, sets.family(options), options.radius, threads=options.threads)
+    found = sensitivity(
+        mdp,
+        sets.family(options),
+        options.radius,
+        horizon=options.horizon,
+        threads=options.threads,
+        progress=not options.quiet,
+    )
     if options.json:
         columns = {name: column.tolist() for name, column in found.table().items()}
         policies = {"actions": found.actions.tolist(), "nominal_actions": found.nominal_actions.tolist()}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from urbe.cli import worlds
+from urbe.cli import adaptive, worlds
 from urbe.cli.agents import AGENTS, make_agent
 from urbe.cli.wording import in_options
 
@@ -38,6 +38,7 @@ baselines
   iwocs-dqn              dqn under one member after another, each the worst so far (round_steps, episodes)
 --set also changes the options in parentheses: --set kappa=0.2 draws=8.
 
+{adaptive.HELP}
 {worlds.HELP}
 --set changes any setting; an unknown name prints all settings with their values:
   --set discount=0.99 network.hidden=64,64 epsilon.steps=5000 variance.beta=1.0
@@ -67,6 +68,8 @@ examples:
   urbe train cartpole --agent dqn --seed 0 --out runs/dqn0 --evaluate-every 5000 --evaluate-over half_length=0.25,1 \\
     --keep-best worst --stop-at 475 --patience 5
   urbe train cartpole --agent stacked-dqn --seed 0 --out runs/stack0 --over force=-10,5 --set length=6 hazard=0.2
+  urbe train cartpole --agent bayes-adaptive-dqn --seed 0 --out runs/adapt0 --steps 1000000 \\
+    --over force=-16,-10,-5,5,10,16 --set hazard=1e-3 boundary=0.5 reward_scale=100
   urbe train mountain-car --agent dqn --seed 3 --out runs/car3 --set discount=0.99 epsilon.steps=50000
   urbe train LunarLander-v3 --agent dqn --seed 0 --out runs/lander0 --tensorboard
   urbe train CartPole-v1 --agent robust-dqn --seed 0 --out runs/gym0 --over length=0.25:1:4
@@ -80,7 +83,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "train",
         help="train a deep agent in a folder",
-        description="Trains an agent of the DQN family, robust or not, and keeps everything in a folder.",
+        description="Trains an agent of the DQN family, robust or adaptive or not, and keeps everything in a folder.",
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -157,15 +160,18 @@ def run(options: argparse.Namespace) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OneMemberDecides)  # what follows says so, with the evaluation
             warnings.simplefilter("ignore", NoEpisodeEnded)
-            train(
-                agent,
-                options.out,
-                options.steps,
-                callbacks=callbacks,
-                checkpoint_every=options.checkpoint_every,
-                progress=not options.quiet,
-                tensorboard=options.tensorboard,
-            )
+            if options.agent in adaptive.AGENTS:
+                adaptive.train(agent, options)
+            else:
+                train(
+                    agent,
+                    options.out,
+                    options.steps,
+                    callbacks=callbacks,
+                    checkpoint_every=options.checkpoint_every,
+                    progress=not options.quiet,
+                    tensorboard=options.tensorboard,
+                )
     except NotFinite as error:
         print(f"urbe: {error} See {options.out}/log.csv for the steps before.", file=sys.stderr)
         return 1
@@ -173,7 +179,11 @@ def run(options: argparse.Namespace) -> int:
         newest = max(saved_steps(options.out), default=0)
         print(f"urbe: interrupted; the same command resumes from step {newest}.", file=sys.stderr)
         return 130
-    say(_summary(options, agent, time.perf_counter() - began))
+    seconds = time.perf_counter() - began
+    if options.agent in adaptive.AGENTS:
+        say(adaptive.summary(agent, options, seconds, _further(options)))
+        return 0
+    say(_summary(options, agent, seconds))
     for warning in () if options.quiet else (endless(agent, 1), advice(agent)):
         if warning is not None:
             print(f"urbe: {in_options(warning)}", file=sys.stderr)
@@ -254,8 +264,12 @@ def _summary(options: argparse.Namespace, agent: Any, seconds: float) -> str:
 
 def _further(options: argparse.Namespace) -> str:
     """The options of `urbe evaluate` for this run: parameters, and the user's adapter and modules."""
-    tried = worlds.JUDGED_OVER.get(options.env) or " ".join(
-        each for each in options.over if not each.partition("=")[2][:1].isalpha()
+    judged = worlds.JUDGED_OVER.get(options.env, "")
+    names = {each.partition("=")[0] for each in options.over}
+    tried = (
+        judged
+        if names <= {judged.partition("=")[0]}
+        else " ".join(each for each in options.over if not each.partition("=")[2][:1].isalpha())
     )
     modules = dict.fromkeys(s.partition("=")[2].partition(":")[0] for s in options.set if ":" in s)
     given = {"--over": tried, "--adapter": options.adapter, "--import": " ".join(modules)}

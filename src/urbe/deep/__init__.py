@@ -25,6 +25,7 @@ from urbe.deep.adaptive.presets import thompson_dqn as thompson_dqn
 from urbe.deep.adaptive.rules import BeliefRule as BeliefRule
 from urbe.deep.adaptive.session import Session as Session
 from urbe.deep.adaptive.settings import AdaptiveSettings as AdaptiveSettings
+from urbe.deep.adaptive.train import train_adaptive as train_adaptive
 from urbe.deep.agent import DQNAgent as DQNAgent
 from urbe.deep.baselines import domain_randomised_dqn as domain_randomised_dqn
 from urbe.deep.baselines import ewok_dqn as ewok_dqn

@@ -56,13 +56,18 @@ class DQNAgent:
         return self.trainer.step
 
     @property
+    def acts_by_memory(self) -> bool:
+        """Whether actions depend on a hidden state."""
+        return acts_by_memory(self.trainer)
+
+    @property
     def policy(self) -> Policy:
         """The current policy.
 
         Raises:
           ValueError: the agent acts on a hidden state; use `memory_policy`.
         """
-        if acts_by_memory(self.trainer):
+        if self.acts_by_memory:
             raise ValueError(
                 f"The agent {self.name} acts on a memory, not only on the observation. Play it with "
                 "urbe.evaluation.adaptation.deploy_lives(agent.memory_policy, simulator, params, seed=...)."

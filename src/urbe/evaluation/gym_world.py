@@ -61,6 +61,11 @@ class GymWorld:
             self._tell(self._envs[-1])
 
     @property
+    def env(self) -> Env:
+        """The first environment."""
+        return self._envs[0]
+
+    @property
     def lanes(self) -> int:
         """The number of environments."""
         return len(self._envs)

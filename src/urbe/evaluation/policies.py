@@ -13,6 +13,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int32
 
 from urbe import checks
+from urbe.evaluation.adaptation import MemoryPolicy
+from urbe.gym.kinds import Env
 from urbe.simulators import Simulator
 
 Acting = Literal["greedy", "noisy"]
@@ -70,6 +72,41 @@ class Trained(Protocol):
 
 
 @runtime_checkable
+class TrainedWithMemory(Protocol):
+    """An agent whose actions may depend on earlier observations of the episode."""
+
+    @property
+    def acts_by_memory(self) -> bool:
+        """Whether they do."""
+
+    @property
+    def memory_policy(self) -> MemoryPolicy[Any]:
+        """Its current policy."""
+
+    @property
+    def simulator(self) -> Simulator | None:
+        """Its simulator; None if it was trained on another environment."""
+
+
+@runtime_checkable
+class Deployable(Protocol):
+    """An agent that can be deployed in a Gymnasium environment, where it observes every step."""
+
+    def deploy(self, env: Env, *, seed: int) -> Deployment:
+        """Starts a deployment, with an empty memory."""
+
+
+class Deployment(Protocol):
+    """A deployment in one environment, such as `urbe.deep.Session`."""
+
+    def act(self, observation: Any) -> int:
+        """Returns the action."""
+
+    def observe(self, reward: float, observation: Any, terminated: bool, truncated: bool = False) -> None:
+        """Receives the outcome of the action."""
+
+
+@runtime_checkable
 class Predicts(Protocol):
     """A policy of any other library."""
 
@@ -77,10 +114,12 @@ class Predicts(Protocol):
         """An action, or a tuple of an action and a state that is None."""
 
 
-def policy_of(given: object) -> Traceable | Predicts:
+def policy_of(given: object) -> Traceable | Predicts | MemoryPolicy[Any]:
     """The policy of an agent, or the policy itself."""
+    if isinstance(given, TrainedWithMemory) and given.acts_by_memory:
+        return given.memory_policy
     found = given.policy if isinstance(given, Trained) else given
-    if not isinstance(found, (Traceable, Predicts)):
+    if not isinstance(found, (Traceable, Predicts, MemoryPolicy)):
         wrap = "; wrap a function as types.SimpleNamespace(predict=function)" if callable(found) else ""
         raise ValueError(
             f"policy is of type {type(found).__name__}, expected an agent, or an object with predict(obs){wrap}."
@@ -88,7 +127,7 @@ def policy_of(given: object) -> Traceable | Predicts:
     return found
 
 
-def ways_of(policy: Traceable | Predicts, acting: object) -> tuple[Acting, ...]:
+def ways_of(policy: Traceable | Predicts | MemoryPolicy[Any], acting: object) -> tuple[Acting, ...]:
     """The requested ways of acting; None requests all that the policy has."""
     noisy = isinstance(policy, Traceable) and policy.is_noisy
     if acting is None:

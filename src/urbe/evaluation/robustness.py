@@ -15,12 +15,22 @@ from typing import Any
 import numpy as np
 
 from urbe import checks
+from urbe.evaluation.adaptation import MemoryPolicy
 from urbe.evaluation.episodes import Episodes, draws
 from urbe.evaluation.grids import Grid, Points, points_of
 from urbe.evaluation.gym_world import EnvSource, GymWorld
-from urbe.evaluation.policies import Acting, Predicts, Traceable, Trained, policy_of, ways_of
+from urbe.evaluation.policies import (
+    Acting,
+    Deployable,
+    Predicts,
+    Traceable,
+    Trained,
+    TrainedWithMemory,
+    policy_of,
+    ways_of,
+)
 from urbe.evaluation.rollouts import BAD_REWARD, FINE, MOST, RolloutOutcome, blocks
-from urbe.evaluation.stages import CompiledStage, Stage, SteppedStage
+from urbe.evaluation.stages import CompiledStage, DeployedStage, MemoryStage, Stage, SteppedStage
 from urbe.evaluation.table import Evaluation
 from urbe.evaluation.worlds import SimulatorWorld
 from urbe.progress import progress as shown_progress
@@ -49,8 +59,9 @@ def evaluate(
     at once if it accepts `(B, D)` observations.
 
     Args:
-      policy: an agent of `urbe.deep` or its policy, or anything with `predict(obs)` that returns an action or
-        Stable-Baselines3's `(action, None)`; called with `deterministic=True` if it has that argument.
+      policy: an agent of `urbe.deep` or its policy, whose memory, if any, is empty at the start of every episode; or
+        anything with `predict(obs)` that returns an action or Stable-Baselines3's `(action, None)`, which is called
+        with `deterministic=True` if it has that argument.
       grid: an `UncertaintySet`; or values by name, in all combinations; or a list of parameters.
         Parameters that are not named are nominal.
       env: a simulator; by default the one the agent was trained on. Or a Gymnasium environment with
@@ -82,20 +93,21 @@ def evaluate(
     checks.number("cvar", checks.positive("cvar", cvar), 0.0, 1.0)
     if time_limit is not None:
         checks.whole_number("time_limit", time_limit, 1)
-    where = policy.simulator if env is None and isinstance(policy, Trained) else env
+    where = policy.simulator if env is None and isinstance(policy, (TrainedWithMemory, Trained)) else env
     if where is None:
         raise ValueError(
             "env is missing: the policy has no training environment; expected a simulator, a Gymnasium "
             "environment with set_params, or a function that makes environments."
         )
-    with _staged(chosen, where, grid, time_limit, episodes, seed) as (stage, points):
+    with _staged(policy, chosen, where, grid, time_limit, episodes, seed) as (stage, points):
         played = _play(stage, points, ways, episodes, seed, progress)
     return Evaluation(points.points, points.varied, played.get("greedy"), played.get("noisy"), seed, confidence, cvar)
 
 
 @contextmanager
 def _staged(
-    policy: Traceable | Predicts,
+    given: Any,
+    policy: Traceable | Predicts | MemoryPolicy[Any],
     where: Simulator | EnvSource,
     grid: Grid,
     time_limit: int | None,
@@ -108,6 +120,9 @@ def _staged(
         if isinstance(policy, Traceable):
             yield CompiledStage(policy, where, time_limit), points
             return
+        if isinstance(policy, MemoryPolicy):
+            yield MemoryStage(policy, where, time_limit), points
+            return
         world = SimulatorWorld(where)
         world.enter(points.points[0])
         first = next(blocks(episodes, MOST))
@@ -117,6 +132,14 @@ def _staged(
     try:
         points = points_of(grid, None, environments.before)
         environments.enter(points.points[0])
+        if isinstance(policy, MemoryPolicy):
+            if not isinstance(given, Deployable):
+                raise ValueError(
+                    f"env is {environments.env}, expected a simulator of urbe: the policy acts on a memory, and only "
+                    "agents with deploy(env) can be played in Gymnasium environments."
+                )
+            yield DeployedStage(given, environments, time_limit), points
+            return
         yield SteppedStage(policy, environments, time_limit, draws(seed, episodes)), points
     finally:
         environments.close()

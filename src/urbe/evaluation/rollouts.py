@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, UInt32
 
+from urbe.evaluation.adaptation import MemoryPolicy, Step
 from urbe.evaluation.episodes import EpisodeDraws, keys, normal
 from urbe.evaluation.policies import ActingRule, Traceable
 from urbe.simulators import Arrival, Simulator, step
@@ -54,6 +55,11 @@ class _Block(NamedTuple):
     step: Int32[Array, ""]
 
 
+class _Remembered(NamedTuple):
+    block: _Block
+    memory: Any
+
+
 def blocks(episodes: int, most: int = MOST) -> Iterator[tuple[int, int]]:
     """Yields (begin, end) of equal blocks, as few and as large as allowed; the last may extend beyond the end.
 
@@ -88,33 +94,77 @@ def _roll_out(
     noise: UInt32[Array, "B 2"],
     time_limit: Int32[Array, ""],
 ) -> RolloutOutcome:
-    size = world.shape[0]
-
     def goes_on(block: _Block) -> Bool[Array, ""]:
         return block.alive.any() & (block.step < time_limit)
 
     def one(block: _Block) -> _Block:
         action = rule(weights, block.obs, normal(noise, block.step, simulator.n_actions) if noisy else None)
-        so_far, alive = block.outcome, block.alive
-        arrived = advance(simulator, world, block.step, block.state, action, params, alive)
-        obs = jax.vmap(simulator.observe)(arrived.state)
-        fault = _fault(obs, arrived.reward)
-        outcome = RolloutOutcome(
-            so_far.episode_return + jnp.where(alive, arrived.reward.astype(jnp.float64), 0.0),
-            so_far.length + alive.astype(jnp.int32),
-            so_far.terminated | (alive & arrived.terminated),
-            jnp.where(alive, fault, so_far.fault),
-        )
-        goes = alive & ~arrived.terminated & (fault == FINE)
-        return _Block(arrived.state, obs, goes, outcome, block.step + 1)
+        return _moved(simulator, world, params, block, action)[0]
 
+    return jax.lax.while_loop(goes_on, one, _first_block(simulator, world, params)).outcome
+
+
+def _first_block(simulator: Simulator, world: UInt32[Array, "B 2"], params: Params) -> _Block:
+    size = world.shape[0]
     no = jnp.zeros(size, jnp.bool_)
     nothing = RolloutOutcome(
         jnp.zeros(size, jnp.float64), jnp.zeros(size, jnp.int32), no, jnp.full(size, FINE, jnp.int32)
     )
     state = begin(simulator, world, params)
-    first = _Block(state, jax.vmap(simulator.observe)(state), ~no, nothing, jnp.int32(0))
-    return jax.lax.while_loop(goes_on, one, first).outcome
+    return _Block(state, jax.vmap(simulator.observe)(state), ~no, nothing, jnp.int32(0))
+
+
+def _moved(
+    simulator: Simulator, world: UInt32[Array, "B 2"], params: Params, block: _Block, action: Int32[Array, " B"]
+) -> tuple[_Block, Arrival]:
+    """The block after a step, and what arrived."""
+    so_far, alive = block.outcome, block.alive
+    arrived = advance(simulator, world, block.step, block.state, action, params, alive)
+    obs = jax.vmap(simulator.observe)(arrived.state)
+    fault = _fault(obs, arrived.reward)
+    outcome = RolloutOutcome(
+        so_far.episode_return + jnp.where(alive, arrived.reward.astype(jnp.float64), 0.0),
+        so_far.length + alive.astype(jnp.int32),
+        so_far.terminated | (alive & arrived.terminated),
+        jnp.where(alive, fault, so_far.fault),
+    )
+    goes = alive & ~arrived.terminated & (fault == FINE)
+    return _Block(arrived.state, obs, goes, outcome, block.step + 1), arrived
+
+
+def roll_out_with_memory(
+    policy: MemoryPolicy[Any], simulator: Simulator, params: Params, drawn: EpisodeDraws, time_limit: int
+) -> RolloutOutcome:
+    """Plays a block of episodes, each with a memory that is empty at first; returns NumPy arrays."""
+    with jax.enable_x64(True):  # as in `roll_out`
+        found: RolloutOutcome = jax.device_get(
+            _roll_out_with_memory(simulator, policy, params, drawn.world, drawn.noise, np.int32(time_limit))
+        )
+    return found
+
+
+@partial(jax.jit, static_argnums=0)
+def _roll_out_with_memory(
+    simulator: Simulator,
+    policy: MemoryPolicy[Any],
+    params: Params,
+    world: UInt32[Array, "B 2"],
+    noise: UInt32[Array, "B 2"],
+    time_limit: Int32[Array, ""],
+) -> RolloutOutcome:
+    def goes_on(now: _Remembered) -> Bool[Array, ""]:
+        return now.block.alive.any() & (now.block.step < time_limit)
+
+    def one(now: _Remembered) -> _Remembered:
+        block = now.block
+        action, memory = jax.vmap(policy.act)(now.memory, block.obs)
+        after, arrived = _moved(simulator, world, params, block, action)
+        cut = jnp.full(len(action), after.step >= time_limit)
+        taken = Step(block.obs, action, arrived.reward, after.obs, arrived.terminated, cut & ~arrived.terminated)
+        return _Remembered(after, jax.vmap(policy.observe)(memory, taken))
+
+    first = _Remembered(_first_block(simulator, world, params), jax.vmap(policy.start)(keys(noise, 0)))
+    return jax.lax.while_loop(goes_on, one, first).block.outcome
 
 
 def begin(simulator: Simulator, world: UInt32[Array, "B 2"], params: Params) -> State:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int32
 
 from urbe import checks
+from urbe.evaluation.adaptation import MemoryPolicy
 from urbe.evaluation.episodes import draws
 from urbe.evaluation.grids import points_of
 from urbe.evaluation.host import play, player
@@ -113,6 +114,11 @@ def _traces(
 ) -> Iterator[Trace]:
     """Traces of one block of episodes after another."""
     chosen, world = policy_of(policy), SimulatorWorld(simulator)
+    if isinstance(chosen, MemoryPolicy):
+        raise ValueError(
+            "policy acts on a memory, expected one that acts on the observation alone: traces keep no memory. Use "
+            "urbe.evaluate."
+        )
     (way,) = ways_of(chosen, acting)
     checks.whole_number("episodes", episodes, 1)
     limit = simulator.time_limit if time_limit is None else checks.whole_number("time_limit", time_limit, 1)

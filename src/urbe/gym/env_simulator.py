@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int, UInt32
 
 from urbe.gym.adapters import Adapter
 from urbe.gym.kinds import AnyEnv, Env, innermost
-from urbe.gym.members.copies import EnvMembers, copy_of, model_behind
+from urbe.gym.members.copies import EnvMembers, copy_of, model_behind, renew
 from urbe.gym.rows import host_env
 from urbe.gym.wrapping import wrappers
 from urbe.simulators.base import Key, Outcomes, Params
@@ -169,7 +169,12 @@ class EnvSimulator:
 
         def step(env: Env, action: Any, state: np.ndarray) -> tuple[Any, ...]:
             self.adapter.set_state(env, self._layout.unpack(state))
-            return env.step(np.int64(action) + self._first)[:3]
+            try:
+                return env.step(np.int64(action) + self._first)[:3]
+            except Exception:  # some refuse steps after the end of their own episode
+                renew(env, self.adapter)
+                self.adapter.set_state(env, self._layout.unpack(state))
+                return env.step(np.int64(action) + self._first)[:3]
 
         return self._each(4, step, params, np.asarray(actions).reshape(-1), states.reshape(-1, states.shape[-1]))
 
@@ -204,7 +209,7 @@ class EnvSimulator:
         generator = innermost(env).np_random.bit_generator
         for t in range(TRIED):
             before = generator.state
-            ended = env.step(np.int64(t // 3 % self.n_actions + self._first))[2]
+            ended = any(env.step(np.int64(t // 3 % self.n_actions + self._first))[2:4])
             if generator.state != before:
                 raise ValueError(
                     f"{env} draws random numbers in its steps, expected steps that follow from state, action and "

@@ -57,7 +57,7 @@ def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
     """The name of a wrapper that may have a memory which no adapter saves, or None.
 
     A wrapper of an unknown class has none if it transforms only actions, observations or rewards, with Gymnasium's own
-    `step` and `reset`, and some steps of a copy change none of its attributes.
+    `step` and `reset`, or has no attributes, and some steps of a copy leave its attributes unchanged.
 
     Args:
       env: the environment with its wrappers.
@@ -70,14 +70,17 @@ def keeps_state(env: Env, *, across_episodes: bool) -> str | None:
         for k, each in enumerate(around)
         if not isinstance(each, (*harmless, Randomised)) or isinstance(each, _BOUND)  # draws are kept with states
     ]
-    changing = [k for k in unknown if not _only_transforms(around[k])] or _changed_by_steps(env, unknown)
+    changing = [k for k in unknown if not _seems_memoryless(around[k])] or _changed_by_steps(env, unknown)
     return type(around[changing[0]]).__name__ if changing else None
 
 
-def _only_transforms(wrapper: gymnasium.Wrapper[Any, Any, Any, Any]) -> bool:
+def _seems_memoryless(wrapper: gymnasium.Wrapper[Any, Any, Any, Any]) -> bool:
+    if isinstance(wrapper, _BOUND):
+        return False
     base = next((kind for kind in _TRANSFORMING if isinstance(wrapper, kind)), None)
-    own = type(wrapper)
-    return base is not None and own.step is base.step and own.reset is base.reset and not isinstance(wrapper, _BOUND)
+    if base is not None and type(wrapper).step is base.step and type(wrapper).reset is base.reset:
+        return True
+    return vars(wrapper).keys() <= {*vars(gymnasium.Wrapper(wrapper.env)), "_saved_kwargs"}  # no attributes of its own
 
 
 def _changed_by_steps(env: Env, places: list[int]) -> list[int]:

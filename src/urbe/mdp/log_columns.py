@@ -141,6 +141,8 @@ def _followed(columns: dict[str, Column], missing: Missing, labels: bool | None)
     shown += ("y" if n_trajectories == 1 else "ies") + ("." if clock is None else f" ordered by {clock.name}.")
     doubled = int(np.count_nonzero(repeats))
     more = [f"{checks.some(doubled, len(state), 'row', 'rows')} repeated and left out."] if doubled else []
+    if clock is not None:
+        more += _gaps(clock, keep[follows[keep] >= 0], arrives)
     alone = (follows == NOWHERE) & (step == 0) & ~repeats
     if clock is not None:
         alone &= ~clock.missing
@@ -151,6 +153,33 @@ def _followed(columns: dict[str, Column], missing: Missing, labels: bool | None)
         terminated=ended[keep] if "terminated" in columns else None, episode=episode[keep], step=step[keep],
         labels=Labels(states, actions), notes=(shown, *more, *notes),
     )  # fmt: skip
+
+
+def _gaps(clock: Column, rows: IntArray, follows: IntArray) -> list[str]:
+    """A note on next states that come later than usual, if most come after equal times: rows may be missing between."""
+    when = moments(clock)
+    apart = when[follows[rows]] - when[rows]
+    times, counts = np.unique(apart, return_counts=True)
+    if not len(rows) or 2 * counts.max() < len(rows):
+        return []
+    usual = times[counts.argmax()]
+    late = apart > usual * 1.5
+    if not late.any():
+        return []
+    row = int(rows[np.argmax(late)])
+    values = clock.values
+    return [
+        f"{int(np.count_nonzero(late))} of {len(rows)} next states come later than usual, which is after "
+        f"{_plain_time(usual)}: the first between {clock.name} {_plain_time(values[row])} and "
+        f"{_plain_time(values[follows[row]])}. If rows are missing there, give the rest a trajectory of its own."
+    ]
+
+
+def _plain_time(value: Any) -> str:
+    """A number, time or duration as people write it."""
+    if isinstance(value, np.timedelta64):
+        return str(value.astype("timedelta64[us]").item()).removesuffix(", 0:00:00")
+    return f"{value:.12g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
 def _alike(what: str, labels: Sequence[Label] | None) -> list[str]:

@@ -105,7 +105,8 @@ def _repeats(
                 both = f"is {_said(column, two)!r} and {_said(column, one)!r} in row {one}"
                 raise RowError(
                     column.name, two, f"{both}, which has the same trajectory and {clock.name}; expected one row for "
-                    "each. Rows count from 0.",
+                    f"each. If {clock.name} begins again with every trajectory, number the trajectories in a column "
+                    "episode. Rows count from 0.",
                 )  # fmt: skip
         again[two] = True
     return again

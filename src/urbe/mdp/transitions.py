@@ -22,7 +22,7 @@ NEEDED = ("state", "action", "reward", "next_state")
 OPTIONAL = ("terminated", "episode", "step")
 
 SYNONYMS = {
-    "state": ("s", "idstatefrom", "obs", "observation"),
+    "state": ("s", "idstate", "idstatefrom", "obs", "observation"),
     "action": ("a", "idaction"),
     "reward": ("r",),
     "cost": ("costs",),

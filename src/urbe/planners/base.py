@@ -10,6 +10,7 @@ from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.model import MDP
 from urbe.planners.guarantee import DRAWS
 from urbe.posteriors.dirichlet import Posterior
+from urbe.progress import Report, silent
 from urbe.solvers.solution import Solution
 from urbe.types import FloatArray, IntArray
 
@@ -33,6 +34,7 @@ class PlanningTask(NamedTuple):
       whole: the posterior with its uncertain rewards, and the whole failure probability, for methods that treat
         rewards like transitions.
       certify: number of fresh draws from which the guarantee will be computed (`urbe.planners.guarantee`).
+      report: is told the progress of work other than `solve`, which reports its own.
     """
 
     posterior: Posterior
@@ -42,6 +44,7 @@ class PlanningTask(NamedTuple):
     solve: Solve
     whole: tuple[Posterior, float]
     certify: int = DRAWS
+    report: Report = silent
 
 
 class PlannedSolution(NamedTuple):

@@ -19,6 +19,7 @@ from urbe import checks, memory
 from urbe.mdp.rows import Rows
 from urbe.posteriors.dirichlet import Posterior
 from urbe.posteriors.shared_draws import SharedDraws
+from urbe.progress import Report, silent
 from urbe.types import FloatArray
 
 POOL_ROUNDING = 1e-12
@@ -81,11 +82,13 @@ class RowQuantiles(NamedTuple):
     draw: FloatArray
 
 
-def quantiles(posterior: Posterior, rng: np.random.Generator, draws: int, rank: int) -> Quantiles:
+def quantiles(
+    posterior: Posterior, rng: np.random.Generator, draws: int, rank: int, report: Report = silent
+) -> Quantiles:
     """The `rank`-th lowest of p . z over `draws` draws, in memory if they are few and otherwise streamed."""
     if draws * posterior.model.rows.n_entries <= KEPT:
-        return KeptDraws(posterior.model.rows, drawn_rows(posterior, rng, draws), rank)
-    return StreamedDraws(posterior, rng, draws, rank)
+        return KeptDraws(posterior.model.rows, drawn_rows(posterior, rng, draws, report), rank)
+    return StreamedDraws(posterior, rng, draws, rank, report)
 
 
 class KeptDraws:
@@ -124,11 +127,14 @@ class StreamedDraws:
       rng: source of the draws.
       draws: M.
       rank: which of the lowest values the quantile is.
+      report: is told the progress of drawing.
     """
 
-    def __init__(self, posterior: Posterior, rng: np.random.Generator, draws: int, rank: int) -> None:
+    def __init__(
+        self, posterior: Posterior, rng: np.random.Generator, draws: int, rank: int, report: Report = silent
+    ) -> None:
         self._rows, self._rank = posterior.model.rows, rank
-        self._shared = SharedDraws(posterior, rng, draws)
+        self._shared = SharedDraws(posterior, rng, draws, report)
         self._size = min(rank + POOL, draws)
         self._at = np.zeros(self._rows.n_entries)
         self._highest = np.full(self._rows.n_rows, -np.inf)
@@ -151,7 +157,7 @@ class StreamedDraws:
         return RowQuantiles(value, self._pool[np.arange(rows.n_entries), place[rows.entry_row]])
 
 
-def drawn_rows(posterior: Posterior, rng: np.random.Generator, draws: int) -> FloatArray:
+def drawn_rows(posterior: Posterior, rng: np.random.Generator, draws: int, report: Report = silent) -> FloatArray:
     """`(E, M)` drawn probabilities, one column per draw.
 
     Raises:
@@ -164,4 +170,4 @@ def drawn_rows(posterior: Posterior, rng: np.random.Generator, draws: int) -> Fl
         "Use fewer draws (draws=..., or a lower confidence, which needs fewer), or a method without draws such as "
         "HoeffdingSets().",
     )
-    return np.ascontiguousarray(posterior.draws(rng, draws).T)
+    return np.ascontiguousarray(posterior.draws(rng, draws, report=report).T)

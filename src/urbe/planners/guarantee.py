@@ -27,6 +27,7 @@ from urbe import checks, memory
 from urbe.planners.held_out import drawn_models
 from urbe.planners.many_models import values_under_models
 from urbe.posteriors.dirichlet import Posterior
+from urbe.progress import Report, silent
 from urbe.types import FloatArray, IntArray
 
 SIMULATION = 0.01
@@ -81,7 +82,13 @@ def require_draws(delta: float, draws: int) -> int:
 
 
 def guarantee(
-    posterior: Posterior, policy: IntArray, start: FloatArray, delta: float, rng: np.random.Generator, draws: int
+    posterior: Posterior,
+    policy: IntArray,
+    start: FloatArray,
+    delta: float,
+    rng: np.random.Generator,
+    draws: int,
+    report: Report = silent,
 ) -> Guarantee:
     """Computes bounds on the value of a policy that was chosen without these draws.
 
@@ -92,6 +99,7 @@ def guarantee(
       delta: probability with which each bound may fail.
       rng: generator not used for anything else.
       draws: number of models; a quarter of them only sets the scale of the states.
+      report: is told the progress.
 
     Raises:
       ValueError: there are too few draws for `delta`; the message names the number needed.
@@ -102,9 +110,8 @@ def guarantee(
         {f"values of {model.n_states} states under {draws} drawn models": 8.0 * draws * model.n_states},
         f"Use fewer draws to certify with: certify={needed} is the least at this confidence.",
     )
-    values = np.concatenate(
-        [values_under_models(model, policy, *models) for models in drawn_models(posterior, rng, draws)]
-    )
+    drawn = drawn_models(posterior, rng, draws, report, "models for the guarantee")
+    values = np.concatenate([values_under_models(model, policy, *models) for models in drawn])
     at_start = np.sort(values @ start)[safe_rank(delta, draws) - 1]
     mean, deviation = values[:scaling].mean(axis=0), values[:scaling].std(axis=0)
     deviation = np.maximum(deviation, ROUNDING * max(1.0, float(np.abs(mean).max(initial=0.0))))

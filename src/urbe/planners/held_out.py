@@ -11,6 +11,7 @@ import numpy as np
 from urbe import checks
 from urbe.planners.many_models import values_under_models
 from urbe.posteriors.dirichlet import Posterior
+from urbe.progress import Report, silent
 from urbe.types import FloatArray, IntArray
 
 MOST_NUMBERS = 4_000_000
@@ -60,6 +61,7 @@ def hold_out(
     start: FloatArray,
     rng: np.random.Generator,
     draws: int,
+    report: Report = silent,
 ) -> list[HeldOut]:
     """Values of each policy under the same `draws` models.
 
@@ -70,11 +72,12 @@ def hold_out(
       start: `(S,)` distribution of the first state.
       rng: generator not used for anything else.
       draws: number of models.
+      report: is told the progress.
     """
     model = posterior.model
     values: list[list[FloatArray]] = [[] for _ in policies]
     below = [0] * len(policies)
-    for models in drawn_models(posterior, rng, draws):
+    for models in drawn_models(posterior, rng, draws, report, "held-out models"):
         for k, policy in enumerate(policies):
             v = values_under_models(model, policy, *models)
             values[k].append(v @ start)
@@ -98,10 +101,13 @@ class ModelDraws(NamedTuple):
     reward: FloatArray | None
 
 
-def drawn_models(posterior: Posterior, rng: np.random.Generator, draws: int) -> Iterator[ModelDraws]:
-    """Draws models in blocks that need little memory each."""
+def drawn_models(
+    posterior: Posterior, rng: np.random.Generator, draws: int, report: Report = silent, stage: str = "models"
+) -> Iterator[ModelDraws]:
+    """Draws models in blocks that need little memory each, and reports each block before it is drawn."""
     size = max(MOST_NUMBERS // max(posterior.model.rows.n_entries, 1), 1)
     for first in range(0, draws, size):
+        report(stage, first, draws)
         n = min(size, draws - first)
         probability = posterior.draws(rng, n)
         reward = None if posterior.rewards is None else np.stack([posterior.rewards.sample(rng) for _ in range(n)])

@@ -55,8 +55,9 @@ class BCI:
         draws = number_of_draws(task.draws, n_rows, task.delta, rank=2)  # a draw must lie beyond the radius
         level = (draws + 1 - quantile_rank(n_rows, task.delta, draws)) / draws
         if self.optimised:
-            return credible_l1_centred(posterior, level, task.rng, draws=draws, union=False)
-        return posterior.probability, credible_l1(posterior, level, task.rng, draws=draws, union=False)
+            return credible_l1_centred(posterior, level, task.rng, draws=draws, union=False, report=task.report)
+        radius = credible_l1(posterior, level, task.rng, draws=draws, union=False, report=task.report)
+        return posterior.probability, radius
 
     def promise(self, confidence: float) -> str:
         return in_every_state(confidence)

@@ -34,6 +34,7 @@ from urbe.planners.many_models import values_under_models
 from urbe.planners.rsvf import RSVF
 from urbe.planners.var_bellman import VaRBellman
 from urbe.posteriors.dirichlet import Posterior
+from urbe.progress import Report, silent
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import evaluate_policy
 from urbe.types import FloatArray, IntArray
@@ -81,7 +82,7 @@ class Percentile:
         size = posterior.model.rows.n_entries + posterior.model.n_states**2
         draws = min(max(FEWEST, NUMBERS // max(size, 1)), MOST)
         level = safe_rank(delta, task.certify) / task.certify
-        chooser = _Chooser(posterior, level, choosing, max(draws, task.draws or 0))
+        chooser = _Chooser(posterior, level, choosing, max(draws, task.draws or 0), task.report)
         known = [answer.solution for answer in others if answer is not None]
         best = max(self._candidates(tasks, known, chooser), key=lambda scored: scored.score)
         if posterior.model.discount < 1.0:  # every policy has a value under every model
@@ -128,9 +129,12 @@ class _Scored(NamedTuple):
 class _Chooser:
     """Evaluates policies on one set of draws, by the quantile of a level."""
 
-    def __init__(self, posterior: Posterior, level: float, rng: np.random.Generator, draws: int) -> None:
+    def __init__(
+        self, posterior: Posterior, level: float, rng: np.random.Generator, draws: int, report: Report = silent
+    ) -> None:
+        self._report, self._scored = report, 0
         self._model, self._start = posterior.model, start_weights(posterior.model)
-        blocks = list(drawn_models(posterior, rng, draws))
+        blocks = list(drawn_models(posterior, rng, draws, report, "models to choose with"))
         self._draws = ModelDraws(
             np.concatenate([block.probability for block in blocks]),
             None if blocks[0].reward is None else np.concatenate([block.reward for block in blocks]),
@@ -138,6 +142,8 @@ class _Chooser:
         self._rank = max(int(level * draws), 1)
 
     def scored(self, policy: IntArray) -> _Scored:
+        self._report("candidate policies", self._scored)
+        self._scored += 1
         values = values_under_models(self._model, policy, *self._draws)
         return _Scored(policy, float(np.sort(values @ self._start)[self._rank - 1]), values)
 

@@ -18,8 +18,10 @@ from urbe.planners.held_out import hold_out
 from urbe.planners.l1_balls import BCI
 from urbe.planners.safe_plan import SafePlan
 from urbe.posteriors.dirichlet import Posterior, check_posterior
+from urbe.progress import of_gap, stages
 from urbe.rng import stream
 from urbe.solvers.iterate import Progress
+from urbe.solvers.methods import PartialPolicyIteration
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import solve
 from urbe.types import FloatArray
@@ -37,7 +39,7 @@ def plan(
     held_out: int = 200,
     certify: int | None = None,
     threads: int = 1,
-    progress: Progress | None = None,
+    progress: Progress | bool = False,
 ) -> SafePlan:
     """Computes a policy whose true value is at least a guaranteed value with posterior probability `confidence`.
 
@@ -63,7 +65,8 @@ def plan(
       held_out: further draws to evaluate the policy on.
       certify: further draws whose quantiles are the guarantee; by default 2000, or more if `confidence` needs them.
       threads: as for `solve`.
-      progress: as for `solve`; methods may solve several times.
+      progress: True shows the progress of every stage on standard error; a function is called as by `solve`, and
+        methods may solve several times.
 
     Raises:
       ValueError: `draws` is too small for `confidence`; the message names the number needed.
@@ -93,23 +96,27 @@ def plan(
     how: PlanningMethod = BCI() if method is None else method
     planning, judging, certifying = source.spawn(3)
 
-    def solve_against(mdp: MDP, nature: AmbiguitySet, *, start: FloatArray | None = None) -> Solution:
-        return solve(mdp, nature, start=start, threads=threads, progress=progress)
-
     if start is not None:
         model = replace(posterior.model, initial=first_states(posterior.model, "start", start))
         posterior = replace(posterior, model=model)
     lowered, delta = _with_low_rewards(posterior, 1.0 - share)
+    first = start_weights(posterior.model)
     n_certify = max(DRAWS, 2 * fewest_draws(1.0 - share)) if certify is None else certify
     require_draws(1.0 - share, n_certify)
-    whole = posterior, 1.0 - share
-    answer = how.answer(PlanningTask(lowered, delta, draws, planning, solve_against, whole, n_certify))
-    nominal = solve(posterior.mean(), threads=threads)
-    first = start_weights(posterior.model)
-    policy, nominal_policy = pure_policy(answer.solution), pure_policy(nominal)
-    bounds = guarantee(posterior, policy, first, 1.0 - share, certifying, n_certify)
-    promised = bounds.in_every_state, nominal.value
-    mine, other = hold_out(posterior, (policy, nominal_policy), promised, first, judging, n_held_out)
+    with stages("planning", shown=progress is True) as report:
+
+        def solve_against(mdp: MDP, nature: AmbiguitySet, *, start: FloatArray | None = None) -> Solution:
+            each = of_gap(report, PartialPolicyIteration.tolerance) if isinstance(progress, bool) else progress
+            return solve(mdp, nature, start=start, threads=threads, progress=each)
+
+        whole = posterior, 1.0 - share
+        task = PlanningTask(lowered, delta, draws, planning, solve_against, whole, n_certify, report)
+        answer = how.answer(task)
+        nominal = solve(posterior.mean(), threads=threads)
+        policy, nominal_policy = pure_policy(answer.solution), pure_policy(nominal)
+        bounds = guarantee(posterior, policy, first, 1.0 - share, certifying, n_certify, report)
+        promised = bounds.in_every_state, nominal.value
+        mine, other = hold_out(posterior, (policy, nominal_policy), promised, first, judging, n_held_out, report)
     return SafePlan(
         method=how,
         confidence=share,

@@ -64,19 +64,20 @@ class RSVF:
         n_uncertain = uncertain_rows(posterior)
         n_draws = number_of_draws(task.draws, n_uncertain, task.delta)
         rank = quantile_rank(n_uncertain, task.delta, n_draws)
-        drawn = quantiles(posterior, task.rng, n_draws, rank)
+        drawn = quantiles(posterior, task.rng, n_draws, rank, task.report)
         mean = posterior.probability
 
         centre, radius = mean.copy(), np.zeros(rows.n_rows)
         v: FloatArray | None = None
         cuts: list[list[Cut]] = [[] for _ in range(rows.n_rows)]
-        for _ in range(self.rounds):
+        for step in range(self.rounds):
             model, ball = ball_around(posterior, centre, radius)
             solution = task.solve(model, ball, start=v)
             v = solution.value
             asked = self._unsafe(model, ball, solution.lower, drawn)
             if not asked:
                 return PlannedSolution(model, ball, solution)
+            task.report("rounds", step + 1, self.rounds, f"{len(asked)} rows need larger balls")
             for row, cut in asked.items():
                 cuts[row].append(cut)
             entries = [slice(*rows.entry_start[row : row + 2]) for row in asked]

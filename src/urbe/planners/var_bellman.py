@@ -44,7 +44,7 @@ class VaRBellman:
         draws = number_of_draws(task.draws, n_rows, task.delta)
         level = quantile_rank(n_rows, task.delta, draws) / draws
         model = task.posterior.mean()
-        nature = ValueAtRisk(drawn_rows(task.posterior, task.rng, draws), level)
+        nature = ValueAtRisk(drawn_rows(task.posterior, task.rng, draws, task.report), level)
         return PlannedSolution(model, nature, task.solve(model, nature))
 
     def promise(self, confidence: float) -> str:

@@ -18,6 +18,7 @@ from urbe import checks
 from urbe.posteriors.dirichlet import Posterior
 from urbe.posteriors.radius import failure, quantile_index
 from urbe.posteriors.sampling import dirichlet_draws
+from urbe.progress import Report, silent
 from urbe.types import FloatArray
 
 TOLERANCE = 1e-7
@@ -44,6 +45,7 @@ def credible_l1_centred(
     draws: int = 1000,
     union: bool = True,
     rounds: int = 10,
+    report: Report = silent,
 ) -> CentredBalls:
     """Computes credible L1 balls around centres that make them small.
 
@@ -54,6 +56,7 @@ def credible_l1_centred(
       confidence, draws, union: as in `credible_l1`.
       rounds: largest number of improvements of each centre; each costs a few linear programs. Rows are processed one
         at a time, with memory for the draws of one row.
+      report: is told the progress.
 
     >>> import urbe
     >>> posterior = Posterior.before(urbe.library.riverswim(6), 0.5).with_counts(np.arange(22.0) % 3)
@@ -66,6 +69,7 @@ def credible_l1_centred(
     rows = posterior.model.rows
     centre, radius = posterior.probability.copy(), np.zeros(rows.n_rows)
     for row in np.flatnonzero(posterior.feasible > 1.0):
+        report("radii of rows", int(row), rows.n_rows)
         inside = slice(int(rows.entry_start[row]), int(rows.entry_start[row + 1]))
         alpha, mean = posterior.concentration[inside], posterior.probability[inside]
         one_row = np.array([0, len(alpha)])

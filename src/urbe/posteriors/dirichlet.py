@@ -20,6 +20,7 @@ from urbe.mdp.model import MDP, check_model
 from urbe.mdp.rows import Rows
 from urbe.posteriors.rewards import NormalGamma, RewardPosterior
 from urbe.posteriors.sampling import dirichlet_draws
+from urbe.progress import Report, silent
 from urbe.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -196,11 +197,11 @@ class Posterior:
         """Returns the model of mean probabilities (and mean rewards)."""
         return self.model_with(self.probability, None if self.rewards is None else self.rewards.mean)
 
-    def draws(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """`(size, E)` probabilities of all rows, drawn `size` times."""
+    def draws(self, rng: np.random.Generator, size: int, *, report: Report = silent) -> FloatArray:
+        """`(size, E)` probabilities of all rows, drawn `size` times; `report` is told the progress."""
         checks.generator("rng", rng)
         return dirichlet_draws(
-            rng, self.concentration, self.model.rows.entry_start, checks.whole_number("size", size, 0)
+            rng, self.concentration, self.model.rows.entry_start, checks.whole_number("size", size, 0), report
         )
 
     def sample(self, rng: np.random.Generator) -> MDP:

@@ -19,6 +19,7 @@ from urbe import checks
 from urbe.posteriors.dirichlet import Posterior, check_posterior
 from urbe.posteriors.sampling import dirichlet_draws
 from urbe.posteriors.shared_draws import SharedDraws
+from urbe.progress import Report, silent
 from urbe.types import FloatArray, IntArray
 
 CHUNK = 1 << 22
@@ -35,7 +36,13 @@ Distance = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def credible_l1(
-    posterior: Posterior, confidence: float, rng: np.random.Generator, *, draws: int = 1000, union: bool = True
+    posterior: Posterior,
+    confidence: float,
+    rng: np.random.Generator,
+    *,
+    draws: int = 1000,
+    union: bool = True,
+    report: Report = silent,
 ) -> FloatArray:
     """Computes L1 radii around the posterior mean from posterior draws, the sets BCI of [Petrik2019].
 
@@ -46,6 +53,7 @@ def credible_l1(
       draws: M, at least 1 / (1 - level): the quantile must have draws beyond it. With more than 5e8 numbers in all,
         rows share random numbers (`urbe.posteriors.shared_draws`), which does not bias the radius of any row.
       union: whether all rows hold simultaneously with `confidence` (level = 1 - delta / R), or each one (1 - delta).
+      report: is told the progress.
 
     Returns:
       `(R,)` in [0, 2].
@@ -57,7 +65,7 @@ def credible_l1(
     array([0.  , 0.28, 0.  , 0.23])
     >>> solution = urbe.solve(posterior.mean(), urbe.L1Ball(radius))
     """
-    return np.minimum(_quantiles(posterior, confidence, rng, draws, union, _l1_terms), 2.0)
+    return np.minimum(_quantiles(posterior, confidence, rng, draws, union, _l1_terms, report), 2.0)
 
 
 def credible_chi_square(
@@ -178,17 +186,24 @@ def _row_blocks(entry_start: IntArray, draws: int) -> Iterator[tuple[int, int]]:
 
 
 def _quantiles(
-    posterior: Posterior, confidence: float, rng: np.random.Generator, draws: int, union: bool, terms: Distance
+    posterior: Posterior,
+    confidence: float,
+    rng: np.random.Generator,
+    draws: int,
+    union: bool,
+    terms: Distance,
+    report: Report = silent,
 ) -> FloatArray:
     """`(R,)` the level quantile of the distances of draws from the mean."""
     checks.generator("rng", rng)
     index = quantile_index(draws, failure(posterior, confidence, union))
     if terms is _l1_terms and draws * posterior.model.rows.n_entries > MANY and draws - index <= EXTREME:
-        return SharedDraws(posterior, rng, draws).farthest(draws - index)[:, -1]
+        return SharedDraws(posterior, rng, draws, report).farthest(draws - index)[:, -1]
     radius = np.empty(posterior.model.n_rows)
     for first, last in _row_blocks(posterior.model.rows.entry_start, draws):
         far = _distances(posterior, first, last, rng, draws, terms)
         radius[first:last] = np.partition(far, index, axis=0)[index]
+        report("radii of rows", last, len(radius))
     return radius
 
 

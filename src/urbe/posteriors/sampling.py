@@ -20,18 +20,26 @@ import numpy as np
 from numba import njit
 
 from urbe import memory
+from urbe.progress import Report, silent
 from urbe.rng import Draws
 from urbe.types import FloatArray, IntArray
 
 SMALL = 0.1
 """Gamma draws may underflow for smaller concentrations."""
 
+BLOCK = 1 << 20
+"""Numbers drawn between two reports of the progress."""
+
 LEAST = 1e-290
 """Smaller positive concentrations are replaced by this one, since their logarithms would overflow."""
 
 
 def dirichlet_draws(
-    rng: np.random.Generator, concentration: FloatArray, entry_start: IntArray, size: int
+    rng: np.random.Generator,
+    concentration: FloatArray,
+    entry_start: IntArray,
+    size: int,
+    report: Report = silent,
 ) -> FloatArray:
     """`(size, E)` probabilities; successors of concentration 0 have probability 0.
 
@@ -39,6 +47,7 @@ def dirichlet_draws(
       concentration: `(E,)`, at least 0, positive somewhere in each row.
       entry_start: `(R + 1,)` first entry of each row.
       size: number of draws.
+      report: reports the progress.
     """
     if len(entry_start) < 2:
         return np.zeros((size, 0))
@@ -50,7 +59,12 @@ def dirichlet_draws(
         "Use fewer draws, or a model with fewer successors.",
     )
     first, length = entry_start[:-1], np.diff(entry_start)
-    gamma = rng.standard_gamma(np.where(small, concentration + 1.0, concentration), (size, len(concentration)))
+    shape, gamma = np.where(small, concentration + 1.0, concentration), np.empty((size, len(concentration)))
+    step = max(BLOCK // len(concentration), 1)
+    for at in range(0, size, step):
+        block = gamma[at : at + step]
+        rng.standard_gamma(shape, block.shape, out=block)
+        report("posterior draws", min(at + step, size), size)
     if small.any():
         log = np.log(gamma, out=gamma)
         chosen = concentration[small]

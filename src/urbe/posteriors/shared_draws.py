@@ -22,6 +22,7 @@ from numba import njit
 from urbe import memory
 from urbe.posteriors.dirichlet import Posterior
 from urbe.posteriors.sampling import SMALL, gammas
+from urbe.progress import Report, silent
 from urbe.types import BoolArray, FloatArray, IntArray
 
 BUFFER = 1 << 13
@@ -66,10 +67,11 @@ class SharedDraws:
       posterior: distribution of the draws.
       rng: source of the common numbers; one generator is spawned from it.
       draws: M, at least 1.
+      report: is told the progress of each request.
     """
 
-    def __init__(self, posterior: Posterior, rng: np.random.Generator, draws: int) -> None:
-        self._posterior, self._draws = posterior, draws
+    def __init__(self, posterior: Posterior, rng: np.random.Generator, draws: int, report: Report = silent) -> None:
+        self._posterior, self._draws, self._report = posterior, draws, report
         self._rng = rng.spawn(1)[0]
         self._start = self._rng.bit_generator.state
 
@@ -105,6 +107,7 @@ class SharedDraws:
         size = max(BUFFER, int(SPARE * longest) + 64)
         each = max(int((size - 64) / (SPARE * longest)), 1)
         for done in range(0, self._draws, each):
+            self._report("posterior draws", done, self._draws)
             normal, u = self._rng.standard_normal(size), 1.0 - self._rng.random(size)
             numbers = CommonNumbers(normal, u < 1.0 - 0.0331 * normal**4, np.log(u), self._rng.random(2 * size))
             yield min(each, self._draws - done), numbers

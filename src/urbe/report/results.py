@@ -163,7 +163,7 @@ def draw_sensitivity(found: Sensitivity) -> Figure:
         even = np.ptp(steps) <= 1e-9 * steps.max()
         x = found.radius if even else np.arange(len(found.radius), dtype=np.float64)
         names = [short(labels.action(a)) for a in range(n_actions)]
-        draw_map(axes, x, found.actions[:, shown].T, states, names, colours)
+        draw_map(axes, x, found.first_actions[1:, shown].T, states, names, colours)
         if not even:
             axes.set_xticks(x, [f"{r:g}" for r in found.radius])
         axes.set_xlabel(f"{found.set_name} radius")
@@ -173,16 +173,19 @@ def draw_sensitivity(found: Sensitivity) -> Figure:
 
 def _shown_states(found: Sensitivity) -> list[int]:
     """The non-terminal states; if there are many, only those whose action changes, if any."""
-    live = found.nominal_actions >= 0
-    changes = live & (found.actions != found.nominal_actions).any(axis=0)
+    first = found.first_actions
+    live = first[0] >= 0
+    changes = live & (first[1:] != first[0]).any(axis=0)
     chosen = changes if live.sum() > FEW_STATES and changes.any() else live
     return [int(state) for state in np.flatnonzero(chosen)[:MOST_STATES]]
 
 
 def _strips_title(found: Sensitivity, n_shown: int) -> str:
-    n_live = int((found.nominal_actions >= 0).sum())
+    policies = found.first_actions
+    n_live = int((policies[0] >= 0).sum())
     which = "" if n_shown == n_live else f" ({n_shown} of {n_live} states)"
-    first = np.flatnonzero(found.changed)
+    which += "" if found.horizon is None else f", step 1 of {found.horizon}"
+    first = np.flatnonzero((policies[1:] != policies[0]).any(axis=1))
     if not len(first):
         return f"The robust policy: it never changes{which}"
     return f"The robust policy: it first changes at radius {found.radius[first[0]]:g}{which}"

@@ -24,8 +24,8 @@ from urbe.ambiguity.operator import AmbiguitySet
 from urbe.mdp.evaluate import start_weights
 from urbe.mdp.model import MDP, check_model
 from urbe.mdp.start import first_states, start_text
-from urbe.progress import progress as shown_progress
-from urbe.solvers.methods import PartialPolicyIteration
+from urbe.progress import stages
+from urbe.solvers.methods import BackwardInduction, PartialPolicyIteration
 from urbe.solvers.solution import Solution
 from urbe.solvers.solve import evaluate_policy, solve
 from urbe.tables import TableResult, aligned
@@ -49,8 +49,8 @@ class Sensitivity(TableResult):
       radius: `(n,)` increasing.
       robust_worst, nominal_worst: `(n,)` worst-case values of the robust and the nominal policy from the start.
       robust_nominal, nominal_nominal: `(n,)` their values if the model is right.
-      actions: `(n, S)` the robust policies, -1 where terminal.
-      nominal_actions: `(S,)` the nominal policy.
+      actions: `(n, S)` the robust policies, -1 where terminal; `(n, H, S)` over a horizon of H steps.
+      nominal_actions: `(S,)` the nominal policy; `(H, S)` over a horizon.
       gap: width of the widest certified interval of these values.
     """
 
@@ -77,17 +77,27 @@ class Sensitivity(TableResult):
         return self.robust_worst - self.nominal_worst
 
     @property
+    def horizon(self) -> int | None:
+        """The number of steps; None without a horizon."""
+        return None if self.nominal_actions.ndim == 1 else len(self.nominal_actions)
+
+    @property
     def changed(self) -> IntArray:
-        """`(n,)` number of states in which the robust policy differs from the nominal one."""
-        count: IntArray = np.count_nonzero(self.actions != self.nominal_actions, axis=1)
+        """`(n,)` number of states in which the robust policy differs from the nominal one, at some step."""
+        differ = self.actions != self.nominal_actions
+        count: IntArray = np.count_nonzero(differ if self.horizon is None else differ.any(axis=1), axis=1)
         return count
 
+    @property
+    def first_actions(self) -> IntArray:
+        """`(n + 1, S)` the nominal policy and the robust policies, over a horizon those of the first step."""
+        every = np.concatenate((self.nominal_actions[None], self.actions))
+        return every if self.horizon is None else every[:, 0]
+
     def changes(self) -> list[tuple[float, int, int]]:
-        """Lists radius, state and new action for each change of the robust policy as the radius grows."""
-        before = np.vstack((self.nominal_actions, self.actions[:-1]))
-        return [
-            (float(self.radius[k]), int(s), int(self.actions[k, s])) for k, s in np.argwhere(self.actions != before)
-        ]
+        """Lists radius, state and new action for each change as the radius grows, over a horizon at the first step."""
+        before, after = self.first_actions[:-1], self.first_actions[1:]
+        return [(float(self.radius[k]), int(s), int(after[k, s])) for k, s in np.argwhere(after != before)]
 
     def table(self) -> dict[str, np.ndarray]:
         """Returns columns with one row per radius."""
@@ -122,9 +132,12 @@ class Sensitivity(TableResult):
 
     def _sentences(self) -> list[str]:
         labels, changes = self.model.labels, self.changes()
-        if not changes:
+        if not self.changed.any():
             return ["The nominal policy is robust at every radius."]
-        lines = [
+        when = [] if self.horizon is None else [f"Actions at the first of {self.horizon} steps:"]
+        if not changes:
+            return ["At the first step the policy never changes."]
+        lines = when + [
             f"From radius {radius:g} on, state {labels.state(s)}: {labels.action(a)}." for radius, s, a in changes[:10]
         ]
         return lines + ([f"... and {len(changes) - 10} more changes."] if len(changes) > 10 else [])
@@ -135,6 +148,7 @@ def sensitivity(
     make_set: Callable[[float], AmbiguitySet],
     radii: ArrayLike,
     *,
+    horizon: int | None = None,
     start: Any = None,
     threads: int = 1,
     progress: bool = False,
@@ -145,6 +159,7 @@ def sensitivity(
       mdp: the model.
       make_set: maps a radius to a set, such as `urbe.L1Ball`; its optimal policies must be deterministic.
       radii: `(n,)` increasing, at least one.
+      horizon: number of decisions; None for infinitely many.
       start: a state by label or id, `{state: probability}`, or `(S,)` probabilities; by default the model's initial
         distribution or, without one, uniform over the non-terminal states.
       threads: as for `solve`.
@@ -166,16 +181,22 @@ def sensitivity(
         raise ValueError(f"radii is {found}, expected at least one, and increasing numbers.")
     first = start_weights(mdp) if start is None else first_states(mdp, "start", start)
     scale = max(1.0, float(np.abs(mdp.rows.reward).max(initial=0.0)))
-    method = PartialPolicyIteration(tolerance=TOLERANCE * scale)
+    method: PartialPolicyIteration | BackwardInduction = PartialPolicyIteration(tolerance=TOLERANCE * scale)
+    if horizon is not None:
+        method = BackwardInduction(horizon)
+
+    def from_start(solution: Solution) -> float:
+        return float(first @ np.atleast_2d(solution.lower)[0])
+
     nominal = solve(mdp, None, method, threads=threads)
-    right = float(first @ evaluate_policy(mdp, nominal.policy, None, method, threads=threads).lower)
+    right = from_start(evaluate_policy(mdp, nominal.policy, None, method, threads=threads))
     columns: list[tuple[float, float, float]] = []
     actions, gap = [], nominal.gap
-    with shown_progress("radii", len(radius), unit="radii", shown=progress) as show:
+    with stages("sensitivity", shown=progress) as report:
         for k, r in enumerate(radius.tolist()):
             nature = make_set(r)
             best = solve(mdp, nature, method, threads=threads)
-            if best.policy.ndim > 1:
+            if best.policy.ndim > nominal.policy.ndim:
                 raise ValueError(
                     f"make_set({r:g}) is {nature}, against which policies are randomised; expected a set rectangular "
                     "in state and action."
@@ -183,10 +204,10 @@ def sensitivity(
             policy, worst = least_changed(mdp, nature, best, nominal.policy, method, TIE * scale)
             other = evaluate_policy(mdp, nominal.policy, nature, method, threads=threads)
             mine = evaluate_policy(mdp, policy, None, method, threads=threads)
-            columns.append((float(first @ worst.lower), float(first @ other.lower), float(first @ mine.lower)))
+            columns.append((from_start(worst), from_start(other), from_start(mine)))
             actions.append(policy)
             gap = max(gap, other.gap, mine.gap, float((best.upper - worst.lower).max(initial=0.0)))
-            show(k + 1)
+            report("radii", k + 1, len(radius))
     robust_worst, nominal_worst, robust_nominal = np.array(columns).T
     return Sensitivity(
         model=mdp,
@@ -208,7 +229,7 @@ def least_changed(
     nature: AmbiguitySet,
     best: Solution,
     reference: IntArray | FloatArray,
-    method: PartialPolicyIteration | None = None,
+    method: PartialPolicyIteration | BackwardInduction | None = None,
     tie: float = TIE,
 ) -> tuple[IntArray | FloatArray, Solution]:
     """Finds an optimal policy against nature that differs from `reference` only where it must; evaluates it.
@@ -217,13 +238,13 @@ def least_changed(
       mdp: the model.
       nature: the ambiguity set.
       best: the robust solution.
-      reference: `(S,)` actions to keep where they are within `tie` of the best.
+      reference: `(S,)` actions to keep where they are within `tie` of the best; `(H, S)` over a horizon.
       method: method of evaluation; by default to `TOLERANCE`.
       tie: actions whose values differ by less are ties; the policy's gap must not exceed it either.
     """
     how = PartialPolicyIteration(tolerance=TOLERANCE) if method is None else method
-    states = np.arange(mdp.n_states)
-    keep = mdp.terminal | (best.q[states, reference] >= best.q.max(axis=1) - tie)
+    chosen = np.take_along_axis(best.q, np.maximum(reference, 0)[..., None].astype(np.int64), axis=-1)[..., 0]
+    keep = mdp.terminal | (chosen >= best.q.max(axis=-1) - tie)
     policy = np.where(keep, reference, best.policy)
     worst = evaluate_policy(mdp, policy, nature, how)
     if (best.upper - worst.lower).max() > tie:  # near-ties may add up along the way

@@ -169,7 +169,8 @@ def check_network(network: QNetwork) -> None:
     _close("values of one batch", network.values(weights, network.features(weights, obs[0])), values[0])
 
     def loss(function: Any) -> Any:
-        return jax.jit(jax.value_and_grad(lambda w: (jnp.tanh(function(w)) ** 2).sum()))(weights)
+        # away from zero, where networks often begin, and where the gradient of a square vanishes
+        return jax.jit(jax.value_and_grad(lambda w: (jnp.tanh(function(w) - 0.7) ** 2).sum()))(weights)
 
     plain = loss(lambda w: network.values(w, network.features(w, obs[0])))
     trained = loss(lambda w: network.training_values(w, obs[0]))

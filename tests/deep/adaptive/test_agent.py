@@ -1,5 +1,7 @@
 """Adaptive agents: the same bits, however learning is split, saved or deployed."""
 
+import subprocess
+import sys
 from functools import partial
 
 import gymnasium
@@ -8,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from urbe import memory
 from urbe.belief import Belief, Switching
 from urbe.deep import (
     BeliefCVaR,
@@ -21,6 +24,7 @@ from urbe.deep import (
     thompson_dqn,
 )
 from urbe.evaluation.adaptation import Step, deploy_lives
+from urbe.evaluation.robustness import evaluate
 from urbe.gym import EnvMembers, SimulatorEnv
 from urbe.runs.errors import CheckpointError
 from urbe.simulators import CartPole, MarsRover, MarsRoverParams, StepChange, UncertaintySet
@@ -334,3 +338,67 @@ def test_what_does_not_fit_is_refused(tmp_path):
     (tmp_path / "agent").write_bytes((tmp_path / "agent").read_bytes()[:-1])
     with pytest.raises(CheckpointError):
         load_adaptive(tmp_path / "agent")
+
+
+def test_a_run_that_needs_too_much_memory_is_refused_before_it_begins(monkeypatch):
+    agent = rover()
+    monkeypatch.setattr(memory, "UNNOTICED", 0)
+    monkeypatch.setattr(memory, "available", lambda: 100)
+    with pytest.raises(memory.NotEnoughMemory) as refused:
+        agent.learn(32)
+    said = str(refused.value)
+    assert "learning from 8 steps of 4 lives" in said or "the outcomes of an action under 2 members in 4 lives" in said
+    assert said.endswith("Use fewer lives (lives=...), shorter rounds (length=...), more minibatches, or fewer members "
+                         "of the uncertainty set.")  # fmt: skip
+    assert (agent.step, agent.asked) == (0, 0)
+    monkeypatch.undo()
+    assert same(agent.learn(32), rover().learn(32))
+
+
+FORECAST = """
+import sys
+from urbe import memory
+from urbe.belief import Switching
+from urbe.deep import bayes_adaptive_dqn
+from urbe.simulators import CartPole, UncertaintySet
+
+members, lives, length = map(int, sys.argv[1:])
+force = tuple(5.0 + 10.0 * k / members for k in range(members))
+gains = UncertaintySet.grid(CartPole(), include_nominal=False, force=force)
+agent = bayes_adaptive_dqn(CartPole(), gains, switching=Switching(1e-3), seed=0, lives=lives, length=length)
+asked = []
+
+def require(parts, advice):
+    asked.append(sum(parts.values()))
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the peak begins here, after compilation
+    with open("/proc/self/statm") as file:
+        asked.append(int(file.read().split()[1]) * 4096)
+
+memory.require = require
+agent.learn(1)
+with open("/proc/self/status") as file:
+    highest = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+print(asked[0], highest - asked[1])
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize(("members", "lives", "length"), [(500, 64, 2), (15, 256, 2000)])
+def test_the_forecast_of_memory_is_within_a_fifth_of_the_peak(members, lives, length):
+    command = [sys.executable, "-c", FORECAST, str(members), str(lives), str(length)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    forecast, peak = map(float, done.stdout.split())
+    assert forecast == pytest.approx(peak, rel=0.2)
+
+
+def test_episodes_of_an_evaluation_are_deployments_of_their_own():
+    agent = pole().learn(64)
+    grid = {"force": (-10.0, 5.0)}
+    compiled = evaluate(agent, grid, episodes=4, seed=3)
+    assert compiled.noisy is None
+    in_gym = evaluate(agent, grid, env=SimulatorEnv(POLE), episodes=4, seed=3)
+    np.testing.assert_array_equal(compiled.greedy.lengths, in_gym.greedy.lengths)
+    np.testing.assert_allclose(compiled.greedy.returns, in_gym.greedy.returns, rtol=1e-6)
+    alone = evaluate(agent, {"force": (5.0,)}, episodes=2, seed=3)
+    np.testing.assert_array_equal(alone.greedy.returns[0], compiled.greedy.returns[1, :2])

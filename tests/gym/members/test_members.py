@@ -338,3 +338,31 @@ def test_observations_that_do_not_fit_their_space_are_named():
         robust_dqn(env, EnvMembers.grid(env, length=(0.25,)), seed=0)
     with pytest.raises(ValueError, match=r'does not take one seed for each .* vectorization_mode="sync"'):
         dqn(gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point"), seed=0)
+
+
+class Shifted(gymnasium.RewardWrapper):
+    """A wrapper without attributes."""
+
+    def reward(self, reward):
+        return reward - 0.5
+
+
+class Late(gymnasium.Wrapper):
+    """A wrapper that has attributes only after its first reset."""
+
+    def reset(self, **options):
+        self.resets = getattr(self, "resets", 0) + 1
+        return self.env.reset(**options)
+
+
+def test_wrappers_of_ones_own_without_attributes_have_no_memory():
+    env = Shifted(gymnasium.make("CartPole-v1"))
+    members = EnvMembers.grid(env, length=(0.25,))
+    assert check_members(Shifted(gymnasium.make("CartPole-v1")), members, np.random.default_rng(0)).shape == (2, 2)
+    env.bonus = 0.5
+    with pytest.raises(ValueError, match=r"wrapper Shifted, which may have a memory.*adapter_of\(env\)"):
+        EnvMembers.grid(env, length=(0.25,))
+    known = EnvMembers.grid(env, adapter=adapter_of(env), length=(0.25,))
+    assert len(known) == 2
+    with pytest.raises(ValueError, match=r"wrapper Late, which may have a memory"):
+        EnvMembers.grid(Late(gymnasium.make("CartPole-v1")), length=(0.25,))

@@ -1,6 +1,8 @@
 """Copies that behave differently from their environment are found and the cause is named; correct ones pass."""
 
 import gymnasium
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests.gym.members.test_members import NOMINAL
@@ -11,7 +13,7 @@ from fixtures.host_envs import ROBUST
 from fixtures.swing import Swing, SwingAdapter
 from fixtures.toy_text import TOYS
 from urbe.deep import robust_dqn
-from urbe.gym import ChangingParams, EnvMembers, FunctionMembers, SimulatorEnv, check_members
+from urbe.gym import ChangingParams, EnvMembers, EnvSimulator, FunctionMembers, SimulatorEnv, check_members
 from urbe.gym.members.base import SimulatorMembers
 from urbe.gym.members.differences import first_difference
 from urbe.gym.members.nominal_check import check_nominal
@@ -265,3 +267,57 @@ def test_the_trial_before_training_leaves_the_environment_alone():
 def test_the_first_difference(a, b, found):
     assert first_difference(a, b) == found
     assert first_difference(np.random.default_rng(0), np.random.default_rng(1)).startswith("['state']['state'] is")
+
+
+class Strict(gymnasium.Env):
+    """Walks along a line; refuses steps after the end of an episode, and its reset draws another slope."""
+
+    observation_space = gymnasium.spaces.Box(-9.0, 9.0, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, slope=1.0, *, redraws=True):
+        self.slope, self.place, self.over, self.redraws = slope, 0.0, True, redraws
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.place, self.over = float(self.np_random.normal()), False
+        self.slope = self.slope + 1.0 if self.redraws else self.slope
+        return np.float32([self.place]), {}
+
+    def step(self, action):
+        if self.over:
+            raise RuntimeError("step() after the end of an episode; call reset()")
+        self.place += self.slope * (1 if action else -1)
+        self.over = abs(self.place) > 3.0
+        return np.float32([self.place]), 1.0, self.over, False, {}
+
+    def get_state(self):
+        return {"place": self.place}
+
+    def set_state(self, state):
+        self.place = state["place"]
+
+    def get_params(self):
+        return {"slope": self.slope}
+
+    def set_params(self, params):
+        self.slope = params["slope"]
+
+
+def test_copies_are_reset_after_the_end_of_their_episodes_and_keep_their_parameters():
+    env = Strict(redraws=False)
+    members = EnvMembers(env, [{"slope": 2.5}, {"slope": 7.0}])  # the last one ends nearly every episode at once
+    for copy in members.copies:
+        copy.redraws = True
+    apart = check_members(env, members, np.random.default_rng(0))
+    assert (apart[~np.eye(3, dtype=bool)] > 0.0).all()
+    assert [members.adapter.get_params(copy)["slope"] for copy in members.copies] == [1.0, 2.5, 7.0]
+
+
+def test_simulated_lives_step_no_copy_after_the_end_of_its_episode():
+    simulator = EnvSimulator(gymnasium.wrappers.TimeLimit(Strict(9.0, redraws=False), 10))
+    state = simulator.start(jax.random.key(0), simulator.nominal())
+    for _ in range(3):
+        found = simulator.outcomes(state, jnp.int32(1), simulator.nominal())  # from the same state, ends each time
+        assert bool(found.terminated[0])
+        assert found.state.seen[0, 0] == state.seen[0] + np.float32(9.0)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int32
 
 from urbe import checks
 from urbe.belief.estimates import Sensor
 from urbe.belief.state import Watch
-from urbe.deep.adaptive.learner import AdaptiveRun, RoundMeans, init_run, one_round
+from urbe.deep.adaptive.learner import AdaptiveRun, RoundMeans
 from urbe.deep.adaptive.learning_policy import LearningBelief
 from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.adaptive.natures import EpisodeNature
 from urbe.deep.adaptive.policy import AdaptivePolicy, check_sensor
+from urbe.deep.adaptive.program import ROUNDS, begin, compiled_rounds
 from urbe.deep.adaptive.rules import BeliefRule
 from urbe.deep.adaptive.session import Session
 from urbe.deep.adaptive.settings import AdaptiveSettings
@@ -44,9 +43,6 @@ from urbe.simulators.limits import check_schedule
 
 VERSION = 2
 """Version of `AdaptiveAgent.about` and `AdaptiveAgent.tensors`."""
-
-ROUNDS = 50
-"""Results are checked after this many rounds."""
 
 LOG = ("step", *RoundMeans._fields)
 """Columns of the log, which has a row per round of `lives` x `length` steps."""
@@ -84,12 +80,32 @@ class AdaptiveAgent:
         self.spaces = Spaces.flat(observation_size(model.simulator), model.simulator.n_actions)
         self.log: dict[str, np.ndarray] = {column: np.zeros(0) for column in LOG}
         self._asked = 0
-        self._run: AdaptiveRun = _begin(settings, model, root_key(self.seed))
+        self._run: AdaptiveRun = begin(settings, model, root_key(self.seed))
 
     @property
     def step(self) -> int:
         """Steps of experience so far: whole rounds of `settings.round`."""
         return int(self._run.rounds) * self.settings.round
+
+    @property
+    def asked(self) -> int:
+        """Steps that were requested so far; `step` is this number, rounded up to whole rounds."""
+        return self._asked
+
+    @property
+    def simulator(self) -> Simulator | None:
+        """Its environment, if that is a simulator of urbe."""
+        return None if isinstance(self.model.simulator, EnvSimulator) else self.model.simulator
+
+    @property
+    def environment(self) -> str | None:
+        """The Gymnasium environment in whose copies it learns, as text; None for a simulator of urbe."""
+        return str(self.model.simulator) if self.simulator is None else None
+
+    @property
+    def acts_by_memory(self) -> bool:
+        """True: actions depend on a belief."""
+        return True
 
     @property
     def policy(self) -> AdaptivePolicy:
@@ -109,12 +125,15 @@ class AdaptiveAgent:
 
         Raises:
           NotFinite: a loss was not a finite number.
+          NotEnoughMemory: learning needs more memory than is available.
         """
-        self._asked += checks.whole_number("steps", steps, 0)
-        left = -(-self._asked // self.settings.round) - int(self._run.rounds)
-        while left > 0:
+        asked = self._asked + checks.whole_number("steps", steps, 0)
+        left = -(-asked // self.settings.round) - int(self._run.rounds)
+        advance = compiled_rounds(self.settings, self.model, self._run) if left > 0 else None
+        self._asked = asked
+        while advance is not None and left > 0:
             count, first = min(left, ROUNDS), self.step
-            self._run, rows = _advance(self.settings, self.model, self._run, jnp.int32(count))
+            self._run, rows = advance(self.model, self._run, jnp.int32(count))
             found = np.asarray(rows, np.float64)[:count]
             table = np.column_stack([first + self.settings.round * np.arange(1, count + 1), found])
             for i, column in enumerate(LOG):
@@ -240,6 +259,7 @@ class AdaptiveAgent:
             "rule": describe("rule", self.rule),
             "watch": describe("watch", self.watch),
             "simulator": describe_or_why("simulator", self.model.simulator),
+            "environment": self.environment,
             "uncertain": self.uncertainty_set.describe(),
             "switching": describe("switching", self.model.switching),
             "floor": self.model.floor,
@@ -281,27 +301,6 @@ class AdaptiveAgent:
                 f"env has observations of shape {spaces.observation.shape} and {spaces.n_actions} actions, expected "
                 f"{size} and {self.spaces.n_actions}, as the agent was trained with."
             )
-
-
-@partial(jax.jit, static_argnums=0)
-def _begin(settings: AdaptiveSettings, model: BeliefModel, key: jax.Array) -> AdaptiveRun:
-    return init_run(settings, model, key)
-
-
-@partial(jax.jit, static_argnums=0, donate_argnums=2)
-def _advance(
-    settings: AdaptiveSettings, model: BeliefModel, run: AdaptiveRun, count: Int32[Array, ""]
-) -> tuple[AdaptiveRun, Float[Array, "R M"]]:
-    """Computes several rounds, at most `ROUNDS`, and a row of means for each."""
-
-    def body(i: Array, carry: tuple[AdaptiveRun, Array]) -> tuple[AdaptiveRun, Array]:
-        run, rows = carry
-        run, means = one_round(settings, model, run)
-        return run, rows.at[i].set(jnp.stack(means))
-
-    empty = jnp.zeros((ROUNDS, len(RoundMeans._fields)), jnp.float32)
-    done: tuple[AdaptiveRun, Array] = jax.lax.fori_loop(0, count, body, (run, empty))
-    return done
 
 
 def _spaces(env: Env) -> Spaces:

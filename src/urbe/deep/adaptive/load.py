@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from urbe import checks
 from urbe.deep.adaptive.agent import VERSION, AdaptiveAgent
 from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.saving.describe import build
+from urbe.deep.saving.load import read_any
 from urbe.gym.env_simulator import EnvSimulator
 from urbe.gym.kinds import SINGLE, Env
 from urbe.runs.errors import CheckpointError, refused
-from urbe.runs.tensors import load_tensors
 from urbe.simulators import Simulator, UncertaintySet
 from urbe.simulators.base import observation_size
 
 
 def load_adaptive(path: str | os.PathLike[str], env: Simulator | Env | None = None) -> AdaptiveAgent:
-    """Loads an agent saved by `AdaptiveAgent.save`, with its lives, optimiser and random numbers.
+    """Loads an agent written by `AdaptiveAgent.save` or `train_adaptive`, with its lives, optimiser and random numbers.
 
     Only kinds that urbe knows are built, each from its own fields; no code in a file is executed.
 
     Args:
-      path: of the file.
+      path: a saved agent, a run's folder (its newest checkpoint), or one checkpoint of a run.
       env: the environment of training, if that was a Gymnasium environment or a simulator of your own; its
         parameters are those of the file.
 
     Raises:
       CheckpointError: the file is missing, damaged, of another kind, or newer.
     """
-    tensors, about = load_tensors(path)
+    tensors, about, _ = read_any(Path(checks.file_path("path", path)))
     if about.get("family") != "adaptive":
         raise CheckpointError(path, "is not an adaptive agent; other agents are loaded with urbe.deep.load.")
     if about.get("version") not in range(1, VERSION + 1):
@@ -40,6 +42,17 @@ def load_adaptive(path: str | os.PathLike[str], env: Simulator | Env | None = No
         agent = _built(about, env)
     agent.load_tensors(tensors, path)
     return agent
+
+
+def is_adaptive(path: str | os.PathLike[str]) -> bool:
+    """Whether a file or a run's folder holds an adaptive agent."""
+    return read_any(Path(path))[1].get("family") == "adaptive"
+
+
+def environment_of(path: str | os.PathLike[str]) -> str | None:
+    """The Gymnasium environment that an adaptive agent learned in, as text; None for a simulator."""
+    found = read_any(Path(path))[1].get("environment")
+    return found if isinstance(found, str) else None
 
 
 def _built(about: dict[str, Any], env: Simulator | Env | None) -> AdaptiveAgent:

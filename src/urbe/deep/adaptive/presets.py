@@ -24,6 +24,8 @@ from urbe.gym.members.copies import EnvMembers
 from urbe.simulators import Simulator, UncertaintySet
 
 DEFAULT = AdaptiveSettings()
+INFORMED: dict[str, Any] = {"informed": True, "boundary": 0.0}
+"""Changes for agents that learn values under each member, for single episodes."""
 PREDICTING = Watch(limit=50.0)
 """If members predict: ten times the tolerated error in one entry; up to there the nearest member is good enough."""
 MEAN = BeliefMean()
@@ -94,10 +96,9 @@ def thompson_dqn(
 
     All arguments as for `bayes_adaptive_dqn`. Values are learned for each member, for a single episode.
     """
-    informed: dict[str, Any] = {"informed": True, "boundary": 0.0}
     return _agent(
         "thompson-dqn", env, uncertainty_set, switching, Thompson(), seed, settings, watch, floor, flip,
-        informed | changes,
+        INFORMED | changes,
     )  # fmt: skip
 
 
@@ -119,10 +120,9 @@ def adaptive_dqn(
     All arguments as for `bayes_adaptive_dqn`; `caution` weights the values under the members, which are learned for
     each separately. It assigns no value to information: if waiting gives no evidence, it may wait forever.
     """
-    informed: dict[str, Any] = {"informed": True, "boundary": 0.0}
     return _agent(
         "adaptive-dqn", env, uncertainty_set, switching, OnMembers(caution), seed, settings, watch, floor, flip,
-        informed | changes,
+        INFORMED | changes,
     )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def read_saved(path: Path_) -> Saved:
     Raises:
       CheckpointError: the file is missing, damaged, of another kind, or newer.
     """
-    tensors, about, run = _read_any(Path(checks.file_path("path", path)))
+    tensors, about, run = read_any(Path(checks.file_path("path", path)))
     version = about.get("version")
     if type(version) is not int or version < 1 or not about.keys() >= _PARTS.keys():
         if about.get("family") == "adaptive":
@@ -104,7 +104,7 @@ def read_saved(path: Path_) -> Saved:
     return Saved(path, tensors, history, spaces, *(about[part] for part in _PARTS))
 
 
-def _read_any(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any], tuple[Path, Checkpoint] | None]:
+def read_any(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any], tuple[Path, Checkpoint] | None]:
     """Reads a run's folder, a checkpoint of a run, or a saved agent; also returns the run, if there is one."""
     if os.path.lexists(path / CONFIG):
         newest = read_checkpoint(path)

@@ -94,7 +94,10 @@ def train(
     >>> folder.cleanup()
     """
     checks.kind(
-        "agent", agent, isinstance(agent, DQNAgent), "an agent such as dqn(env, seed=0); the folder comes second"
+        "agent",
+        agent,
+        isinstance(agent, DQNAgent),
+        "an agent such as dqn(env, seed=0), and the folder second; train_adaptive trains adaptive agents",
     )
     checks.file_path("folder", folder)
     checks.whole_number("steps", steps, 0)

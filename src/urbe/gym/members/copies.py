@@ -181,6 +181,19 @@ class EnvMembers:
         self.adapter.set_state(copy, to.state)
         innermost(copy).np_random.bit_generator.state = to.generator
 
+    def step(self, copy: Env, action: int, at: Where) -> tuple[Any, float, bool]:
+        """Steps a copy that was set to a state; returns observation, reward and terminated.
+
+        Some environments refuse steps after the end of an episode, which a copy may have reached by itself. It is then
+        reset, gets its parameters again, and is set to the state once more.
+        """
+        try:
+            return step_env(copy, action)[:3]
+        except Exception:  # an error with another cause comes again
+            renew(copy, self.adapter)
+            self.bring(copy, at)
+            return step_env(copy, action)[:3]
+
     def successors(self, env: Env | None, obs: Float[np.ndarray, " D"], action: int) -> MemberOutcomes:
         """Steps all copies from the state of `env`."""
         if env is None:
@@ -191,7 +204,7 @@ class EnvMembers:
         here, seen_as = self.where(env), Observations(self.copies[0].observation_space)
         for k, copy in enumerate(self.copies):
             self.bring(copy, here)
-            seen, reward[k, 0], terminated[k, 0], _ = step_env(copy, action)
+            seen, reward[k, 0], terminated[k, 0] = self.step(copy, action, here)
             reached[k, 0] = seen_as.row(seen)
         return MemberOutcomes(np.ones((count, 1), np.float32), reached, reward, terminated)
 
@@ -237,11 +250,18 @@ def model_behind(env: AnyEnv, adapter: Adapter | type[Adapter] | None) -> tuple[
     if wrapper := keeps_state(model, across_episodes=False):
         raise ValueError(
             f"{model} has the wrapper {wrapper}, which may have a memory that copies lack, expected wrappers without "
-            "a memory. Leave it out; or derive it from gymnasium's ActionWrapper, ObservationWrapper or "
-            "RewardWrapper, with a method that changes no attribute; or give adapter= one that gets and sets its "
-            "state, too."
+            "a memory. Leave it out, or give adapter= one that gets and sets its state, too. If it has none, give "
+            "adapter=urbe.gym.adapters.adapter_of(env): the copies are then compared with the environment."
         )
     return model, known
+
+
+def renew(copy: Env, adapter: Adapter) -> None:
+    """Resets a copy whose episode has ended, and keeps its parameters: environments may refuse steps after the end."""
+    params = adapter.get_params(copy)
+    copy.reset()
+    if adapter.get_params(copy) != params:
+        adapter.set_params(copy, params)
 
 
 def copy_of(env: Env, make: Callable[[], Env] | None = None) -> Env:

@@ -22,7 +22,7 @@ from urbe import checks
 from urbe.gym.changing_params import ChangingParams
 from urbe.gym.kinds import Env, innermost
 from urbe.gym.members.base import Members
-from urbe.gym.members.copies import EnvMembers
+from urbe.gym.members.copies import EnvMembers, Where
 from urbe.gym.members.differences import first_difference
 from urbe.gym.rows import Happened, host_env, step_env
 from urbe.gym.wrapping import differing_attributes, keeps_state, wrappers
@@ -157,7 +157,7 @@ class _Alongside:
         if self._how == _APART:
             self._send_away()
         if self._how == _ALONE:
-            self._found = self._step(action)
+            self._found = self._step(action, self._members.where(self._env))
             return
         self._set_params(self._adapter.get_params(self._env))
         self._found = self._sync_and_step(action)
@@ -184,7 +184,7 @@ class _Alongside:
                 f"set_state does not set all that get_state gives: state{at}, in the environment and in a copy that "
                 "was set to its state, expected the same."
             )
-        step = self._step(action)
+        step = self._step(action, here)
         if at := first_difference(kept, self._adapter.get_state(self._env)):
             raise ValueError(
                 f"A step of a copy changed the environment: its state{at}, before and after. get_state gives the "
@@ -197,8 +197,8 @@ class _Alongside:
             )
         return step
 
-    def _step(self, action: int) -> _Step:
-        obs, reward, terminated, _ = step_env(self._copy, action)
+    def _step(self, action: int, at: Where) -> _Step:
+        obs, reward, terminated = self._members.step(self._copy, action, at)
         return _Step(self._host.observations.row(obs), reward, terminated)
 
     def _send_away(self) -> None:

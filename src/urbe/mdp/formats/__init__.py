@@ -9,3 +9,4 @@ from urbe.mdp.formats.logs import read_log as read_log
 from urbe.mdp.formats.logs import write_log as write_log
 from urbe.mdp.formats.mdp_files import read_mdp as read_mdp
 from urbe.mdp.formats.mdp_files import write_mdp as write_mdp
+from urbe.mdp.formats.policy_table import read_policy as read_policy

@@ -23,8 +23,9 @@ from urbe import checks
 from urbe.atomic import replace_files, text_writer
 from urbe.mdp.formats.csv_table import csv_text, read_columns, read_header
 from urbe.mdp.formats.errors import ModelFileError, NotUtf8
+from urbe.mdp.formats.pipes import copied, is_pipe
 from urbe.mdp.formats.text import comments_after, head, shown
-from urbe.mdp.formats.text_columns import TextColumns, fields_of, is_number, read_text, separator_of
+from urbe.mdp.formats.text_columns import REPEATED, TextColumns, fields_of, is_number, read_text, separator_of
 from urbe.mdp.frames import MISSING, STANDS_FOR, RowError, is_table
 from urbe.mdp.labels import LARGEST_ID
 from urbe.mdp.log_columns import NAME_THEM, Missing, log_of, probability_notes, with_id_notes
@@ -55,8 +56,9 @@ def read_log(
     Parquet needs `pip install urbe[logs]`.
 
     Args:
-      path: ends in .csv, .tsv or .txt, with or without .gz, or in .parquet or .pq; or the table itself, such as a
-        pandas or polars frame, which `Transitions.from_columns` reads.
+      path: ends in .csv, .tsv or .txt, with or without .gz, or in .parquet or .pq; a pipe such as /dev/stdin, whose
+        content shows its format; or the table itself, such as a pandas or polars frame, which
+        `Transitions.from_columns` reads.
       names: names of columns that differ from the usual ones, as in `{"state": "condition"}`; a column `cost` is read
         as a reward with the opposite sign.
       missing: "refuse" rows that lack a value, or "drop" them; `Transitions.notes` counts them.
@@ -82,6 +84,9 @@ def read_log(
         )
     checks.file_path("path", path)
     checks.one_of("missing", missing, ("refuse", "drop"))
+    if is_pipe(path):
+        with copied(path) as copy:
+            return read_log(copy, names=names, missing=missing, missing_values=missing_values, labels=labels)
     asked = Asked(names, missing, missing_values, labels)
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes[-1:] == [".gz"]:
@@ -202,6 +207,8 @@ def _advised(error: ModelFileError, ids: Sequence[str]) -> ModelFileError:
         return error
     advice = ""
     found = re.match("found '([^']*)'", error.message)
+    if found is not None and found[1] == error.column:
+        return ModelFileError(error.path, REPEATED, error.line)
     if found is not None and found[1].lower() in MISSING:
         advice = DROP
     elif error.column in ids:

@@ -35,6 +35,9 @@ _BETWEEN = r"[ \u00a0\u2009\u202f'\u2019]"
 _SPACED = re.compile(rf"[-+]?\d{{1,3}}({_BETWEEN}\d{{3}})+([.,]\d*)?", re.ASCII)
 
 
+REPEATED = "repeats the header, as when files are joined. Remove this line."
+
+
 @dataclass(frozen=True, eq=False)
 class TextColumns:
     """The columns of a CSV file.
@@ -137,6 +140,8 @@ def read_text(path: Path, encoding: str | None = None) -> TextColumns:
                 if lines.first < lines.number:
                     message = f"a field in quotes begins here and goes on to line {lines.number}. Close the quotes."
                 raise ModelFileError(path, message, lines.first)
+            if row == header:
+                raise ModelFileError(path, REPEATED, lines.number)
             rows.append(row)
             where.append(lines.number)
             lines.first = 0
