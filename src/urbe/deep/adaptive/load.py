@@ -12,7 +12,7 @@ from urbe import checks
 from urbe.deep.adaptive.agent import VERSION, AdaptiveAgent
 from urbe.deep.adaptive.model import BeliefModel
 from urbe.deep.saving.describe import build
-from urbe.deep.saving.load import read_any
+from urbe.deep.saving.saved import read_any
 from urbe.gym.env_simulator import EnvSimulator
 from urbe.gym.kinds import SINGLE, Env
 from urbe.runs.errors import CheckpointError, refused
