@@ -129,8 +129,11 @@ def examined(drawn: Case, digits: int = DIGITS) -> Verdict:
         if kind == "horizon":
             return _check_horizon(mdp, set_, oracle, int(rng.integers(1, 5)))
         weights = _random_policy(rng, mdp) if kind == "policy" else None
-        solution = _solution(mdp, set_, weights, rng, kind == "methods")
-        return _check_stationary(mdp, set_, oracle, solution, weights, rng)
+        solution, tolerance = _solution(mdp, set_, weights, rng, kind == "methods")
+        verdict = _check_stationary(mdp, set_, oracle, solution, weights, rng)
+        if solution.converged and solution.gap > tolerance:
+            verdict.found.append(f"the solver converged to {solution.gap:.3g}, wanted {tolerance:.3g}")
+        return verdict
 
 
 def problem_of(mdp: MDP, oracle: Any, weights: Any = None) -> Problem:
@@ -138,8 +141,8 @@ def problem_of(mdp: MDP, oracle: Any, weights: Any = None) -> Problem:
     return Shared(mdp, oracle, weights) if isinstance(oracle, SharedOracle) else Rectangular(mdp, oracle, weights)
 
 
-def _solution(mdp: MDP, set_: Any, weights: Any, rng: Generator, other_methods: bool) -> Solution:
-    """Solved to a tolerance relative to the size of values, sometimes below what double precision can certify."""
+def _solution(mdp: MDP, set_: Any, weights: Any, rng: Generator, other_methods: bool) -> tuple[Solution, float]:
+    """Solved to a tolerance relative to the size of values, sometimes below what double precision can certify; both."""
     size = (mdp.rows.largest_reward or 1.0) / max(1.0 - mdp.discount, 1e-9 if mdp.discount < 1.0 else 0.2)
     tolerance = float(size * rng.choice([1e-6, 1e-10, 1e-13, 0.0]))
     method: Any = urbe.PartialPolicyIteration(tolerance, max_steps=60)
@@ -153,8 +156,8 @@ def _solution(mdp: MDP, set_: Any, weights: Any, rng: Generator, other_methods: 
         ]
         method = choices[rng.integers(len(choices))]
     if weights is None:
-        return urbe.solve(mdp, set_, method, throw=False)
-    return urbe.evaluate_policy(mdp, mdp.by_action(weights, fill=0.0), set_, method, throw=False)
+        return urbe.solve(mdp, set_, method, throw=False), tolerance
+    return urbe.evaluate_policy(mdp, mdp.by_action(weights, fill=0.0), set_, method, throw=False), tolerance
 
 
 def _random_policy(rng: Generator, mdp: MDP) -> np.ndarray:
