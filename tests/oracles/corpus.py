@@ -372,7 +372,7 @@ def _kernel_tampered(
 ) -> list[str]:
     """All mass of one row on a successor of its own, where that leaves the set, or the upper bound, by far.
 
-    Then that row a little farther from the model's, where that leaves the set.
+    Then that row a little farther from the model's, where that leaves the set, and a little of it outside its support.
     """
     rows = solution.kernel.rows
     k = int(rng.integers(mdp.n_rows))
@@ -389,7 +389,22 @@ def _kernel_tampered(
         near = _stretched(oracle, rows, [k], STRETCH)
         if outside(mdp, oracle, near, CLEARLY):
             found += _rejected(mdp, given, _with_kernel(mdp, solution, near), f"row {k} of the kernel stretched", truth)
+    strange = sorted({*range(mdp.n_states)} - {*oracle.rows[k].states})
+    if strange and not rows.rewards_successors:
+        stray = _strayed(rows, k, strange[int(rng.integers(len(strange)))])
+        found += _rejected(mdp, given, _with_kernel(mdp, solution, stray), f"row {k} of the kernel strays", truth)
     return found
+
+
+def _strayed(rows: Any, k: int, state: int) -> Any:
+    """A kernel with some mass of row k on a state outside its support."""
+    wide = rows.with_all_states()
+    first, last = wide.entry_start[k : k + 2]
+    probability = wide.probability.copy()
+    largest = first + int(np.argmax(probability[first:last]))
+    probability[largest] -= STRETCH
+    probability[first + state] += STRETCH
+    return replace(wide, probability=probability)
 
 
 def _above_the_bound(mdp: MDP, kernel: Any, solution: Solution, weights: Any, shift: float) -> bool:
