@@ -50,6 +50,16 @@ def test_a_walk_by_hand():
     assert nature.values(np.array([0.0, 0.0, 0.0, 3.0]))[0] == pytest.approx(1.5 - 0.3, abs=1e-15)
 
 
+@pytest.mark.parametrize("n", [44, 1060])
+def test_the_tail_of_a_distribution_that_moves_to_one_state_is_measured(n):
+    # the rounded masses of the tail do not add up to what the state receives, in the order in which a solver adds them
+    tail = 0.5 ** np.arange(1.0, n + 1.0)
+    mdp = lp.one_row_model(tail / tail.sum())
+    kernel = replace(mdp.rows, probability=np.eye(n)[0])
+    excess = WassersteinBall(0.25, line(n)).bind(mdp).excess(kernel)
+    assert excess[0] * (n - 1) == pytest.approx(1.0 - 0.25, rel=1e-9)  # the mean, less the radius
+
+
 @given(
     row=rows(),
     radius=radii(3.0),

@@ -10,6 +10,7 @@
 """
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -33,6 +34,18 @@ DIGITS = 60
 
 OUTSIDE = D("1e-10")
 """How far rounding may leave a kernel outside its set, relative to 1 + radius."""
+
+TOLERATED = D("2e-12")
+"""The largest tolerance of a certificate for each step, relative to max |r| + max |v|."""
+
+CLEARLY = D("1e-6")
+"""How far a kernel is outside its set where no rounding explains it."""
+
+STRETCH = 0.003
+"""The share by which a row of nature's kernel is moved on, beyond what a budget allows."""
+
+SLIGHTLY = 1e-10
+"""The same, within what a certificate takes for rounding."""
 
 ROUNDINGS = 1000
 """Units of 2^-53 (max |r| + max |v|) for each step, within which bounds meet where rounding stops the solver."""
@@ -63,19 +76,20 @@ class Case(NamedTuple):
 
 
 def case(family: str, seed: int) -> Case:
-    """The model and set number `seed` of a family; "optimistic l1" and "long l1" draw from "l1"."""
+    """The model and set number `seed` of a family; "optimistic l1", "dense l1" and "long l1" draw from "l1"."""
     rng = np.random.default_rng([zlib.crc32(family.encode()), seed])
-    name = family.removeprefix("long ").removeprefix("optimistic ")
+    name = family.removeprefix("long ").removeprefix("optimistic ").removeprefix("dense ")
     if family.startswith("long "):
         mdp = adversarial.long_model(rng)
         return Case(mdp, adversarial.FAMILIES[name](rng, mdp), rng)
-    mdp = adversarial.model(rng)
+    dense = family.startswith("dense ")
+    mdp = adversarial.model(rng, dense=dense)
     while name in adversarial.NEEDS_ROW_REWARDS and mdp.rows.rewards_successors:
-        mdp = adversarial.model(rng)
+        mdp = adversarial.model(rng, dense=dense)
     if name in adversarial.COUPLED:
         return Case(*adversarial.COUPLED[name](rng, adversarial.model(rng, max_states=3)), rng)
     set_ = adversarial.FAMILIES[name](rng, mdp)
-    return Case(mdp, urbe.Optimistic(set_) if name != family else set_, rng)
+    return Case(mdp, urbe.Optimistic(set_) if family.startswith("optimistic ") else set_, rng)
 
 
 class Verdict(NamedTuple):
@@ -115,8 +129,11 @@ def examined(drawn: Case, digits: int = DIGITS) -> Verdict:
         if kind == "horizon":
             return _check_horizon(mdp, set_, oracle, int(rng.integers(1, 5)))
         weights = _random_policy(rng, mdp) if kind == "policy" else None
-        solution = _solution(mdp, set_, weights, rng, kind == "methods")
-        return _check_stationary(mdp, set_, oracle, solution, weights, rng)
+        solution, tolerance = _solution(mdp, set_, weights, rng, kind == "methods")
+        verdict = _check_stationary(mdp, set_, oracle, solution, weights, rng)
+        if solution.converged and solution.gap > tolerance:
+            verdict.found.append(f"the solver converged to {solution.gap:.3g}, wanted {tolerance:.3g}")
+        return verdict
 
 
 def problem_of(mdp: MDP, oracle: Any, weights: Any = None) -> Problem:
@@ -124,8 +141,8 @@ def problem_of(mdp: MDP, oracle: Any, weights: Any = None) -> Problem:
     return Shared(mdp, oracle, weights) if isinstance(oracle, SharedOracle) else Rectangular(mdp, oracle, weights)
 
 
-def _solution(mdp: MDP, set_: Any, weights: Any, rng: Generator, other_methods: bool) -> Solution:
-    """Solved to a tolerance relative to the size of values, sometimes below what double precision can certify."""
+def _solution(mdp: MDP, set_: Any, weights: Any, rng: Generator, other_methods: bool) -> tuple[Solution, float]:
+    """Solved to a tolerance relative to the size of values, sometimes below what double precision can certify; both."""
     size = (mdp.rows.largest_reward or 1.0) / max(1.0 - mdp.discount, 1e-9 if mdp.discount < 1.0 else 0.2)
     tolerance = float(size * rng.choice([1e-6, 1e-10, 1e-13, 0.0]))
     method: Any = urbe.PartialPolicyIteration(tolerance, max_steps=60)
@@ -139,8 +156,8 @@ def _solution(mdp: MDP, set_: Any, weights: Any, rng: Generator, other_methods: 
         ]
         method = choices[rng.integers(len(choices))]
     if weights is None:
-        return urbe.solve(mdp, set_, method, throw=False)
-    return urbe.evaluate_policy(mdp, mdp.by_action(weights, fill=0.0), set_, method, throw=False)
+        return urbe.solve(mdp, set_, method, throw=False), tolerance
+    return urbe.evaluate_policy(mdp, mdp.by_action(weights, fill=0.0), set_, method, throw=False), tolerance
 
 
 def _random_policy(rng: Generator, mdp: MDP) -> np.ndarray:
@@ -273,9 +290,10 @@ def _certificates(
     found = []
     if not proof.holds:
         found.append(f"certify rejects a right solution: {proof}")
-    for s in range(mdp.n_states):
-        if D(float(proof.lower[s])) > truth.high[s] or D(float(proof.upper[s])) < truth.low[s]:
-            found.append(f"certify proves [{proof.lower[s]!r}, {proof.upper[s]!r}] of {float(truth.low[s])!r}")
+    size = max(float(np.abs(bound).max()) for bound in (solution.lower, solution.value, solution.upper))
+    if D(proof.tolerance) > TOLERATED * _steps_left(mdp) * (D(mdp.rows.largest_reward) + D(size)) + D("1e-300"):
+        found.append(f"certify tolerates {proof.tolerance:.3g}, but values are of size {size:.3g}")
+    found += _wrongly_proven(proof, truth, "a solution")
     found += _one_step(mdp, given, oracle, solution)
     live = ~mdp.terminal
     shift = 3.0 * (solution.gap + 4.0 * proof.tolerance) + 1e-320
@@ -284,24 +302,27 @@ def _certificates(
     for sign, what in ((shift, "all values raised"), (-shift, "all values lowered")):
         moved = {name: getattr(solution, name) + sign * live for name in ("lower", "value", "upper")}
         if np.isfinite(moved["lower"]).all() and np.isfinite(moved["upper"]).all():
-            found += _rejected(mdp, given, replace(solution, **moved), what)
-    found += _kernel_tampered(mdp, given, oracle, solution, weights, shift, rng)
+            found += _rejected(mdp, given, replace(solution, **moved), what, truth)
+    found += _kernel_tampered(mdp, given, oracle, solution, weights, truth, shift, rng)
     (other,) = rng.spawn(1)
     if other.random() < 0.3:
         found += _others_tampered(mdp, given, solution, 2.0 * shift, other)
     if weights is None and rng.random() < 0.5:
-        found += _policy_tampered(mdp, given, oracle, solution, shift, rng)
+        found += _policy_tampered(mdp, given, oracle, solution, truth, shift, rng)
     return found
 
 
 def _one_step(mdp: MDP, given: Any, oracle: Any, solution: Solution) -> list[str]:
     """The two bounds on one step that a certificate rests on: true, and not looser than rounding explains.
 
-    One of them comes from nature's kernel, which was found at the value and not at the bound.
+    One of them comes from nature's kernel, which was found at the value and not at the bound. A kernel that is outside
+    by no more than a certificate allows must not prove more than members do.
     """
-    policy = given_policy(mdp, solution.policy)
-    evidence = given.operator(mdp).evidence(solution.kernel.rows, solution.optimal)
+    policy, operator = given_policy(mdp, solution.policy), given.operator(mdp)
+    evidence = operator.evidence(solution.kernel.rows, solution.optimal)
     below, above = evidence.below(solution.lower, policy), evidence.above(solution.upper, policy)
+    near = _stretched(oracle, solution.kernel.rows, range(mdp.n_rows), SLIGHTLY)
+    beyond = operator.evidence(near, solution.optimal).above(solution.upper, policy)
     weights = policy.weights(mdp.n_rows)
     chosen, answer = None if solution.optimal else weights, oracle_of(solution.kernel, None)
     with digits_right(STEP_DIGITS):
@@ -324,6 +345,9 @@ def _one_step(mdp: MDP, given: Any, oracle: Any, solution: Solution) -> list[str
             found.append(f"one step from the lower bound of state {s} is loose by {float(from_below):.3g}")
         if high < rise.low - rounding:
             found.append(f"one step from the upper bound of state {s} is said to be {float(rise.low - high):.3g} less")
+        if extended(beyond[s]) < rise.low - rounding:
+            short = float(rise.low - extended(beyond[s]))
+            found.append(f"one step from the upper bound of state {s} is {short:.3g} more than a kernel outside proves")
         if from_above > loose:
             found.append(f"one step from the upper bound of state {s} is loose by {float(from_above):.3g}")
     return found
@@ -336,50 +360,113 @@ def _steps(problem: Problem, v: np.ndarray) -> list[Step | None]:
 
 def extended(x: np.longdouble) -> D:
     """A number of extended precision, exactly."""
+    if not np.isfinite(x):
+        return D(float(x))
     mantissa, exponent = np.frexp(x)
     leading = float(mantissa)
     return (D(leading) + D(float(mantissa - np.longdouble(leading)))) * D(2) ** int(exponent)
 
 
 def _kernel_tampered(
-    mdp: MDP, given: Any, oracle: Any, solution: Solution, weights: Any, shift: float, rng: Generator
+    mdp: MDP, given: Any, oracle: Any, solution: Solution, weights: Any, truth: Enclosure, shift: float, rng: Generator
 ) -> list[str]:
-    """All mass of one row on a successor of its own, where that leaves the set, or the upper bound, by far."""
+    """All mass of one row on a successor of its own, where that leaves the set, or the upper bound, by far.
+
+    Then that row a little farther from the model's, where that leaves the set, and a little of it outside its support.
+    """
     rows = solution.kernel.rows
     k = int(rng.integers(mdp.n_rows))
     first, last = rows.entry_start[k : k + 2]
     probability = rows.probability.copy()
     probability[first:last] = 0.0
     probability[rng.integers(first, last)] = 1.0
-    bad = replace(rows, probability=probability)
-    if not outside(mdp, oracle, bad, D("1e-6")):  # by more than any rounding explains
-        if outside(mdp, oracle, bad, D(0)):  # by so little that a certificate may mend it
-            return []
-        problem = Rectangular(mdp, oracle_of(mdp.with_rows(bad), None), None if solution.optimal else weights)
-        rises = zip(_steps(problem, solution.upper), solution.upper, strict=True)
-        if not any(step is not None and step.low > D(float(high)) + D(shift) for step, high in rises):
-            return []
+    found, bad = [], replace(rows, probability=probability)
+    if outside(mdp, oracle, bad, CLEARLY) or (
+        not outside(mdp, oracle, bad, D(0)) and _above_the_bound(mdp, bad, solution, weights, shift)
+    ):
+        found += _rejected(mdp, given, _with_kernel(mdp, solution, bad), f"row {k} of the kernel replaced", truth)
+    if not isinstance(given, urbe.FactorSet):  # factors are estimated from the kernel, with a tolerance of their own
+        near = _stretched(oracle, rows, [k], STRETCH)
+        if outside(mdp, oracle, near, CLEARLY):
+            found += _rejected(mdp, given, _with_kernel(mdp, solution, near), f"row {k} of the kernel stretched", truth)
+    strange = sorted({*range(mdp.n_states)} - {*oracle.rows[k].states})
+    if strange and not rows.rewards_successors:
+        stray = _strayed(rows, k, strange[int(rng.integers(len(strange)))])
+        found += _rejected(mdp, given, _with_kernel(mdp, solution, stray), f"row {k} of the kernel strays", truth)
+    return found
+
+
+def _strayed(rows: Any, k: int, state: int) -> Any:
+    """A kernel with some mass of row k on a state outside its support."""
+    wide = rows.with_all_states()
+    first, last = wide.entry_start[k : k + 2]
+    probability = wide.probability.copy()
+    largest = first + int(np.argmax(probability[first:last]))
+    probability[largest] -= STRETCH
+    probability[first + state] += STRETCH
+    return replace(wide, probability=probability)
+
+
+def _above_the_bound(mdp: MDP, kernel: Any, solution: Solution, weights: Any, shift: float) -> bool:
+    """Whether one step under a kernel leads above the upper bound by far."""
+    problem = Rectangular(mdp, oracle_of(mdp.with_rows(kernel), None), None if solution.optimal else weights)
+    rises = zip(_steps(problem, solution.upper), solution.upper, strict=True)
+    return any(step is not None and step.low > D(float(high)) + D(shift) for step, high in rises)
+
+
+def _stretched(oracle: Any, rows: Any, chosen: Iterable[int], share: float) -> Any:
+    """A kernel with some rows moved away from the model's by a share of their difference."""
+    probability = rows.probability.copy()
+    for k in chosen:
+        first, last = rows.entry_start[k : k + 2]
+        known = dict(zip(oracle.rows[k].states, oracle.rows[k].p, strict=True))
+        p = np.array([float(known.get(s, D(0))) for s in rows.successor[first:last].tolist()])
+        q = np.maximum(probability[first:last] + share * (probability[first:last] - p), 0.0)
+        probability[first:last] = q / q.sum()
+    return replace(rows, probability=probability)
+
+
+def _with_kernel(mdp: MDP, solution: Solution, rows: Any) -> Solution:
     tampered = replace(solution)
-    tampered.__dict__["kernel"] = mdp.with_rows(bad)
-    return _rejected(mdp, given, tampered, f"row {k} of the kernel replaced")
+    tampered.__dict__["kernel"] = mdp.with_rows(rows)
+    return tampered
 
 
-def _policy_tampered(mdp: MDP, given: Any, oracle: Any, solution: Solution, shift: float, rng: Generator) -> list[str]:
-    """Another policy under the same bounds, where its own value is below them by far."""
+def _policy_tampered(
+    mdp: MDP, given: Any, oracle: Any, solution: Solution, truth: Enclosure, shift: float, rng: Generator
+) -> list[str]:
+    """Another policy, under the same bounds and under its own value, where that is below them by far."""
     other = _random_policy(rng, mdp)
     value = enclosed(problem_of(mdp, oracle, other), solution.value, _duration(mdp))
     if all(high >= D(float(low)) - D(shift) for high, low in zip(value.high, solution.lower, strict=True)):
         return []
     tampered = replace(solution, policy=mdp.by_action(other, fill=0.0), policies=(PolicyRows.of_weights(other),))
-    tampered.__dict__["kernel"] = solution.kernel
-    return _rejected(mdp, given, tampered, "a worse policy")
+    kernel, own = solution.kernel.rows, np.array([float(x) for x in value.low])
+    worth = replace(tampered, lower=own, value=own, upper=own)
+    return [
+        *_rejected(mdp, given, _with_kernel(mdp, tampered, kernel), "a worse policy", truth),
+        *_rejected(mdp, given, _with_kernel(mdp, worth, kernel), "a worse policy and its value", truth),
+    ]
 
 
-def _rejected(mdp: MDP, set_: Any, tampered: Solution, what: str) -> list[str]:
-    """A sentence if a certificate does not notice bounds, kernel or policy; what it says of q and status aside."""
+def _rejected(mdp: MDP, set_: Any, tampered: Solution, what: str, truth: Enclosure | None = None) -> list[str]:
+    """A sentence if a certificate does not notice bounds, kernel or policy; what it says of q and status aside.
+
+    What it proves must be true all the same: bounds follow from the evidence, whatever the solution claims.
+    """
     proof = urbe.certify(tampered, mdp, urbe.Exact() if set_ is None else set_)
     noticed = [failure for failure in proof.failures if not failure.startswith(("q of", "Step", "the status"))]
-    return [] if noticed else [f"certify accepts a wrong solution: {what}"]
+    found = [] if noticed else [f"certify accepts a wrong solution: {what}"]
+    return found if truth is None else found + _wrongly_proven(proof, truth, what)
+
+
+def _wrongly_proven(proof: urbe.Certificate, truth: Enclosure, what: str) -> list[str]:
+    """One sentence for each state whose proven bounds do not hold."""
+    return [
+        f"certify proves [{low!r}, {high!r}] of {float(least)!r} from {what}"
+        for low, high, least, most in zip(proof.lower, proof.upper, truth.low, truth.high, strict=True)
+        if D(float(low)) > most or D(float(high)) < least
+    ]
 
 
 def _others_tampered(mdp: MDP, given: Any, solution: Solution, shift: float, rng: Generator) -> list[str]:
@@ -416,12 +503,15 @@ def _slack(mdp: MDP, solution: Solution) -> D:
 
 def _size(mdp: MDP, solution: Solution) -> D:
     """max |r| + max |v|, for each step of the horizon."""
-    steps = D(mdp.n_states) if mdp.discount == 1.0 else 1 / (1 - D(mdp.discount))
-    return steps * (D(mdp.rows.largest_reward) + D(float(np.abs(solution.value).max(initial=0.0))))
+    return _steps_left(mdp) * (D(mdp.rows.largest_reward) + D(float(np.abs(solution.value).max(initial=0.0))))
+
+
+def _steps_left(mdp: MDP) -> D:
+    return D(mdp.n_states) if mdp.discount == 1.0 else 1 / (1 - D(mdp.discount))
 
 
 def _duration(mdp: MDP) -> D | None:
-    """With discount 1 every step of a model of the corpus leads to a later state."""
+    """With discount 1 every step leads to a later state, or every third one or more to the end."""
     return D(mdp.n_states) * 2 if mdp.discount == 1.0 else None
 
 

@@ -93,20 +93,22 @@ def _solve(batch: list[Transport], metric: FloatArray) -> FloatArray:
     for _, _, j, p, i, q, _ in batch:
         costs.append(metric[np.ix_(j, i)].ravel())
         gives = kron(eye_array(len(j)), np.ones((1, len(i))))
-        takes = kron(np.ones((1, len(j))), eye_array(len(i)))
+        # the largest receiver takes what is left: with its equation, rounding of the sums may be found infeasible
+        others = np.arange(len(i)) != np.argmax(q)
+        takes = kron(np.ones((1, len(j))), csr_array(eye_array(len(i)))[others])
         blocks.append(vstack([coo_array(gives), coo_array(takes)]))
         masses.append((p, q))
-        right.append(len(costs[-1]))
+        right.append(np.concatenate([p, q[others]]))
     answer = linprog(
         np.concatenate([cost / max(cost.max(), 1e-300) for cost in costs]),
         A_eq=csr_array(block_diag(blocks)),
-        b_eq=np.concatenate([np.concatenate(pair) for pair in masses]),
+        b_eq=np.concatenate(right),
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if answer.x is None:
         raise RuntimeError(f"The transport problem of row {batch[0].row} was not solved: {answer.message}")
-    plans = np.split(answer.x, np.cumsum(right)[:-1])
+    plans = np.split(answer.x, np.cumsum([len(cost) for cost in costs])[:-1])
     found = zip(batch, masses, plans, costs, strict=True)
     # also from an empty plan, cheapest moves first, in case costs differ beyond the solver's precision
     return np.array([

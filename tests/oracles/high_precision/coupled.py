@@ -54,7 +54,6 @@ def factors(mdp: Any, set_: Any) -> Oracle:
     def least(k: int, z: list[D]) -> Answer:
         key = tuple(z)
         if key not in known:
-            known.clear()
             known[key] = [_whole(_on(inner, i, listed, z)) for i in range(len(inner.rows))]
         return _sum(mixing[k], known[key])
 
@@ -139,8 +138,9 @@ def _whole(answer: Answer) -> Answer:
 
 def _sum(shares: list[D], answers: list[Answer]) -> Answer:
     pairs = [(share, answer) for share, answer in zip(shares, answers, strict=True) if share]
-    q = [sum((share * x for share, x in zip(shares, line, strict=True)), D(0)) for line in
-         zip(*(answer.q for answer in answers), strict=True)]  # fmt: skip
+    q = [D(0)] * len(answers[0].q)
+    for share, answer in pairs:
+        q = [total + share * x if x else total for total, x in zip(q, answer.q, strict=True)]
     return Answer(
         sum((share * answer.low for share, answer in pairs), D(0)),
         sum((share * answer.high for share, answer in pairs), D(0)),

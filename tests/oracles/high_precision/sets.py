@@ -19,8 +19,14 @@ import numpy as np
 import urbe
 from oracles.high_precision import boxes, divergences, scenarios
 from oracles.high_precision.numbers import Answer, D, dot, ln, precise, rescaled
-from oracles.high_precision.transport import cheapest, transport
+from oracles.high_precision.transport import cheapest, long_transport, on_a_line, transport
 from urbe.ambiguity.exact import Exact
+
+LONG = 200
+"""States from which on Wasserstein balls are solved by other means."""
+
+DIRECTIONS = 8
+"""Largest number of successors of a mixture whose probabilities are compared with what the set allows."""
 
 ROUNDED = D("1e-10")
 """Mass that rounding may leave on the wrong successor, where single entries may count without limit."""
@@ -97,7 +103,8 @@ def in_directions(rows: list[Row], least: Callable[[int, list[D]], Answer]) -> C
 
     def distance(k: int, q: list[D]) -> D:
         far = D(0)
-        for at, p in enumerate(rows[k].p):
+        for at in range(0, len(q), -(-len(q) // DIRECTIONS)):
+            p = rows[k].p[at]
             side = D(1) if q[at] < p else D(-1)
             z = [side * (j == at) for j in range(len(q))]
             far = max(far, least(k, z).low - dot(q, z))
@@ -128,7 +135,8 @@ def _l1_ball(mdp: Any, set_: Any) -> Oracle:
     rows, radius = rows_of(mdp, set_.support), _per_row(mdp, set_.radius)
 
     def least(k: int, z: list[D]) -> Answer:
-        return transport(rows[k].p, z, radius[k], lambda j, i: D(2) * (j != i))
+        lowest = min(range(len(z)), key=lambda i: z[i])  # at equal costs no other receiver is better
+        return transport(rows[k].p, z, radius[k], lambda j, i: D(2) * (j != i), [lowest])
 
     return Oracle(rows, least, lambda k, q: _l1(q, rows[k].p), radius)
 
@@ -168,7 +176,10 @@ def _weighted_l1(mdp: Any, set_: Any) -> Oracle:
 
 def _wasserstein(mdp: Any, set_: Any) -> Oracle:
     rows, radius = rows_of(mdp, set_.support), _per_row(mdp, set_.radius)
-    metric = [[D(float(x)) for x in line] for line in np.asarray(set_.metric, dtype=float)]
+    given = np.asarray(set_.metric, dtype=float)
+    if mdp.n_states > LONG:
+        return _long_wasserstein(rows, radius, given)
+    metric = [[D(float(x)) for x in line] for line in given]
 
     def least(k: int, z: list[D]) -> Answer:
         states = rows[k].states
@@ -181,6 +192,21 @@ def _wasserstein(mdp: Any, set_: Any) -> Oracle:
         states = rows[k].states
         cost = cheapest(rows[k].p, q, lambda j, i: metric[states[j]][states[i]], ROUNDED)
         return radius[k] + (cost - radius[k]) / largest
+
+    return Oracle(rows, least, distance, radius)
+
+
+def _long_wasserstein(rows: list[Row], radius: list[D], metric: np.ndarray) -> Oracle:
+    """Rows of thousands of states on a line."""
+    assert (metric == np.abs(metric[0][:, None] - metric[0])).all(), "distances are those of places on a line"
+
+    def least(k: int, z: list[D]) -> Answer:
+        states = rows[k].states
+        return long_transport(rows[k].p, z, radius[k], metric[np.ix_(states, states)])
+
+    def distance(k: int, q: list[D]) -> D:
+        cost = on_a_line(rows[k].p, q, metric[0][rows[k].states])
+        return radius[k] + (cost - radius[k]) / D(float(metric.max()))
 
     return Oracle(rows, least, distance, radius)
 

@@ -10,6 +10,8 @@ budget is spent. The last segment's slope lam bounds the value from below,
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from oracles.high_precision.numbers import Answer, D, dot, precise, tolerance
 
 
@@ -29,18 +31,18 @@ class Segment(NamedTuple):
     target: int
 
 
-def segments(p: list[D], z: list[D], cost) -> list[Segment]:
+def segments(p: list[D], z: list[D], cost, receivers: list[int]) -> list[Segment]:
     """All segments in the order in which they are bought."""
     found = []
     for j, mass in enumerate(p):
         if mass:
-            envelope = _envelope(z, [cost(j, i) for i in range(len(z))], j)
+            envelope = _envelope(z, {i: cost(j, i) for i in {j, *receivers}}, j)
             for (source, a, x), (target, b, y) in pairwise(envelope):
                 found.append(Segment((x - y) / (b - a), mass * (b - a), j, source, target))
     return sorted(found, key=lambda s: -s.slope)
 
 
-def transport(p: list[D], z: list[D], radius: D, cost) -> Answer:
+def transport(p: list[D], z: list[D], radius: D, cost, receivers: list[int] | None = None) -> Answer:
     """min q . z over the distributions that p can be turned into at a cost of at most `radius`.
 
     Args:
@@ -48,17 +50,19 @@ def transport(p: list[D], z: list[D], radius: D, cost) -> Answer:
       z: values of the receivers, p's own successors among them.
       radius: the budget.
       cost: `(j, i) -> D` of moving a unit from j to i; zero from j to itself.
+      receivers: those that are worth considering besides the donor itself, by default all.
     """
+    receivers = list(range(len(z))) if receivers is None else receivers
     with precise():
         left, price = radius, D(0)
         q = list(p)
         for j, mass in enumerate(p):  # moves that cost nothing
-            free = [i for i in range(len(z)) if not cost(j, i)]
+            free = [i for i in {j, *receivers} if not cost(j, i)]
             best = min(free, key=lambda i: z[i])
             if mass and z[best] < z[j]:
                 q[j] -= mass
                 q[best] += mass
-        for segment in segments(p, z, cost):
+        for segment in segments(p, z, cost, receivers):
             share = min(D(1), left / segment.cost)
             moved = share * p[segment.donor]
             q[segment.source] -= moved
@@ -68,14 +72,65 @@ def transport(p: list[D], z: list[D], radius: D, cost) -> Answer:
                 price = segment.slope
                 break
         dual = sum(
-            (mass * min(z[i] + price * cost(j, i) for i in range(len(z))) for j, mass in enumerate(p) if mass), D(0)
+            (mass * min(z[i] + price * cost(j, i) for i in {j, *receivers}) for j, mass in enumerate(p) if mass), D(0)
         )
         return Answer.around(dual - price * radius, dot(q, z), q, z)
 
 
-def _envelope(z: list[D], cost: list[D], origin: int) -> list[tuple[int, D, D]]:
+def long_transport(p: list[D], z: list[D], radius: D, cost: np.ndarray) -> Answer:
+    """As `transport`, of thousands of masses and values of ordinary size, where a list of all segments is too long.
+
+    At a price, doubles leave few receivers for each donor, and decimals choose among them. Each price is the one at
+    which the plans on both sides of the budget tie, until no other plan is better there.
+
+    Args:
+      p, z, radius: as for `transport`.
+      cost: `(n, n)` doubles.
+    """
+    with precise():
+        values = np.array([float(x) for x in z])
+
+        def plan(price: D) -> tuple[D, D, list[int]]:
+            level = values + float(price) * cost
+            off = 2.0**-48 * (np.abs(values).max() + float(price) * cost)
+            near = level - off <= (level + off).min(axis=1)[:, None]
+            chosen = [
+                min(np.flatnonzero(some).tolist(), key=lambda i: (z[i] + price * D(cost[j, i]), D(cost[j, i])))
+                for j, some in enumerate(near)
+            ]
+            spent = sum((mass * D(cost[j, i]) for j, (mass, i) in enumerate(zip(p, chosen, strict=True))), D(0))
+            return dot(p, [z[i] for i in chosen]), spent, chosen
+
+        costly, cheap = plan(D(0)), (dot(p, z), D(0), list(range(len(p))))
+        share, price = D(1), D(0)
+        while costly[1] > radius:
+            price = (cheap[0] - costly[0]) / (costly[1] - cheap[1])
+            found = plan(price)
+            if found[0] + price * found[1] >= cheap[0] + price * cheap[1] - tolerance() * abs(cheap[0]):
+                share = (radius - cheap[1]) / (costly[1] - cheap[1])
+                break
+            costly, cheap = (found, cheap) if found[1] > radius else (costly, found)
+        q = [D(0)] * len(z)
+        for part, (_, _, chosen) in ((share, costly), (1 - share, cheap)):
+            for mass, i in zip(p, chosen, strict=True):
+                q[i] += part * mass
+        value, spent, _ = plan(price)
+        return Answer.around(value + price * (spent - radius), dot(q, z), q, z)
+
+
+def on_a_line(p: list[D], q: list[D], place: np.ndarray) -> D:
+    """The least cost of turning p into q where moving a unit costs the distance of its places."""
+    order = np.argsort(place, kind="stable").tolist()
+    total, above = D(0), D(0)
+    for i, j in pairwise(order):
+        above += p[i] - q[i]
+        total += abs(above) * D(float(place[j] - place[i]))
+    return total
+
+
+def _envelope(z: list[D], cost: dict[int, D], origin: int) -> list[tuple[int, D, D]]:
     """`(receiver, cost, value)` of the lower convex envelope that starts at cost zero, while values fall."""
-    order = sorted(range(len(z)), key=lambda i: (cost[i], z[i], i != origin))
+    order = sorted(cost, key=lambda i: (cost[i], z[i], i != origin))
     kept: list[tuple[int, D, D]] = []
     for i in order:
         point = (i, cost[i], z[i])
