@@ -121,6 +121,8 @@ class StateLabelOperator:
     options: tuple[tuple[Option, ...], ...]
     relaxed: Operator
 
+    modulus = None  # T is monotone
+
     @property
     def singleton(self) -> bool:
         return all(len(each) == 1 and each[0].operator.singleton for each in self.options)

@@ -46,7 +46,7 @@ def load_adaptive(path: str | os.PathLike[str], env: Simulator | Env | None = No
 
 def is_adaptive(path: str | os.PathLike[str]) -> bool:
     """Whether a file or a run's folder holds an adaptive agent."""
-    return read_any(Path(path))[1].get("family") == "adaptive"
+    return bool(read_any(Path(path))[1].get("family") == "adaptive")
 
 
 def environment_of(path: str | os.PathLike[str]) -> str | None:
