@@ -19,6 +19,7 @@ from urbe.paper.adaptation import (
     ORACLE,
     PENDULUM,
     ROVER,
+    SCHEDULE,
     STATES,
     STEPS,
 )
@@ -27,6 +28,7 @@ from urbe.paper.adaptation.members import MEMBERS
 from urbe.paper.adaptation.results import (
     AGAIN,
     agents_of,
+    of_phases,
     recovered_at,
     regrets,
     regrets_of_seeds,
@@ -42,6 +44,7 @@ from urbe.report.figures import Figure, name_ends, panels, styled
 from urbe.report.maps import draw_shares
 from urbe.report.numbers import interval_text, number, percent
 from urbe.statistics.estimates import ConfidenceInterval, mean_interval
+from urbe.statistics.verdicts import Mean
 from urbe.types import FloatArray
 
 TITLES = {
@@ -246,10 +249,13 @@ def _recovery(results: Results) -> tuple[Table, ...]:
         return ()
     found = recovered_at(results)
     changes = len(next(iter(found.values())))
-    rows = tuple(
-        (agent, *(interval_text(mean_interval(line), 1) if len(line) > 1 else f"{line[0]:.0f}" for line in episodes))
-        for agent, episodes in found.items()
-    )
+    longest = len(of_phases(results, ORACLE, SCHEDULE, "curve")) / (changes + 1)
+
+    def text(episodes: FloatArray) -> str:
+        over_seeds = Mean(episodes, (0.0, longest)).interval(0.95)
+        return f"{episodes[0]:.0f}" if over_seeds is None else interval_text(over_seeds, 1)
+
+    rows = tuple((agent, *map(text, episodes)) for agent, episodes in found.items())
     title = (
         f"Episodes under the schedule until the mean return is within {percent(AGAIN)} of the oracle's, relative to "
         "the range between agents; the length of the phase if never"
