@@ -93,3 +93,46 @@ def test_errors_name_the_step(mdp):
         urbe.evaluate_policy(mdp, given, None, urbe.BackwardInduction(HORIZON))
     with pytest.raises(ValueError, match=r"For a policy of each step give method=BackwardInduction\(4\)"):
         urbe.evaluate_policy(mdp, given, None)
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    """Action a of a state has 1, 2, 3 or 6 successors."""
+    rng = np.random.default_rng(3)
+    probability = np.zeros((6, 4, 6))
+    for state in range(6):
+        for action, n in enumerate((1, 2, 3, 6)):
+            probability[state, action, rng.choice(6, n, replace=False)] = rng.dirichlet(np.ones(n))
+    return urbe.MDP.from_dense(probability, rng.normal(size=(6, 4)), discount=0.9)
+
+
+@pytest.mark.parametrize(
+    "nature",
+    [
+        urbe.L1Ball(0.8),
+        urbe.L1Ball(0.2, support="all"),
+        urbe.L2Ball(0.3),
+        urbe.LInfBall(0.2),
+        urbe.KLBall(0.3),
+        urbe.WassersteinBall(1.0, np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))),
+        urbe.SRectangular(urbe.L1Ball(0.8)),
+        urbe.SRectangular(urbe.KLBall(0.3)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("randomised", [False, True])
+def test_steps_whose_policies_take_rows_of_other_lengths(uneven, nature, randomised):
+    """What a step learned about its rows must not serve the next one, which takes others."""
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        given = rng.integers(4, size=(HORIZON, 6))
+        if randomised:
+            given = rng.dirichlet(np.ones(4), size=(HORIZON, 6)) * (rng.random((HORIZON, 6, 4)) < 0.6)
+            given[..., 0] += given.sum(axis=-1) == 0.0
+            given /= given.sum(axis=-1, keepdims=True)
+        found = urbe.evaluate_policy(uneven, given, nature, urbe.BackwardInduction(HORIZON))
+        operator, v = nature.operator(uneven), np.zeros(6)
+        for step in range(HORIZON - 1, -1, -1):
+            v, _ = operator.against(found.policies[step])[0].apply(v)
+            assert found.value[step] == pytest.approx(v, abs=1e-9)
+        assert urbe.certify(found).holds

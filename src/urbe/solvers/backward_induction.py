@@ -29,16 +29,17 @@ def backward_induction(
     growth = operator.modulus or mdp.discount * (1.0 + mdp.rows.mass_error)
     q: list[FloatArray] = []
     policies: list[PolicyRows] = []
-    memory = policy_memory = None
+    memory = None
     for step in range(horizon - 1, -1, -1):
         if given is None:
             value[step], of_rows, policy, memory = operator.improve(value[step + 1], memory, workers)
             error[step] = operator.error(value[step + 1])
         else:
-            policy, fixed = given[step], FixedPolicy(operator, given[step])
-            value[step], _, _, policy_memory = fixed.improve(value[step + 1], policy_memory, workers)
+            policy = given[step]
+            following, known = operator.against(policy, memory)  # the memory of all rows, since each step has its own
+            value[step], _ = following.apply(value[step + 1], known, workers)
             of_rows, memory = operator.action_values(value[step + 1], value[step + 1], policy, memory)
-            error[step] = fixed.error(value[step + 1])
+            error[step] = FixedPolicy(operator, policy).error(value[step + 1])
         error[step] += growth * error[step + 1]
         q.append(mdp.by_action(of_rows, fill=-np.inf))
         policies.append(policy)
