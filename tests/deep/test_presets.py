@@ -22,7 +22,8 @@ def asked(monkeypatch):
     """What the trainer is made of, instead of a trainer."""
     calls = []
 
-    def make(env, uncertain, settings, schedule, seed, record_every):
+    def make(env, uncertain, settings, schedule, seed, record_every, keep_states):
+        assert not keep_states
         calls.append(SimpleNamespace(env=env, uncertain=uncertain, settings=settings, schedule=schedule, seed=seed))
         calls[-1].record_every, calls[-1].deciders = record_every, 1
         return calls[-1]

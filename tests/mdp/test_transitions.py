@@ -100,7 +100,7 @@ def test_columns_are_found_by_name_or_synonym(names):
     ("names", "message"),
     [
         (["s", "a", "r"], "found the columns s, a, r, missing next_state (or s_next, s', idstateto, next_obs"),
-        ([], "found the columns none at all, missing state (or s, idstatefrom"),
+        ([], "found the columns none at all, missing state (or s, idstate, idstatefrom"),
         (["s", "state", "a", "r", "s_next"], "s and state both name the column state, expected one of them."),
         (["State", "state", "a", "r", "s_next"], "State and state both name the column state"),
     ],

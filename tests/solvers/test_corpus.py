@@ -15,7 +15,7 @@ from urbe.ambiguity import chi2
 QUICK, THOROUGH = 300, 5000
 """Models of a family in the fast and in the slow tests."""
 
-QUICK_DENSE, THOROUGH_DENSE = 80, 1000
+QUICK_DENSE, THOROUGH_DENSE = 30, 1000
 """The same of models whose rows list every state, for which kernels have other code."""
 
 UNDECIDED = 0.02

@@ -52,7 +52,7 @@ class AttributesAdapter:
 
     def get_state(self, env: Env) -> np.ndarray:
         """The state, such as angles and their velocities."""
-        return np.array(innermost(env).state)
+        return np.array(innermost(env).state, np.float64)
 
     def set_state(self, env: Env, state: np.ndarray) -> None:
         """Sets the state."""
@@ -92,6 +92,22 @@ class CartPoleAdapter(AttributesAdapter):
         pole.total_mass, pole.polemass_length = pole.masspole + pole.masscart, pole.masspole * pole.length
 
 
+@dataclass(frozen=True)
+class ContinuousCarAdapter(AttributesAdapter):
+    """Gymnasium's MountainCar with continuous actions, whose numbers are rounded to float32 after its first step."""
+
+    names: tuple[str, ...] = ("power",)
+
+    def get_state(self, env: Env) -> np.ndarray:
+        """Position and velocity, and whether they are rounded."""
+        state = innermost(env).state
+        return np.array([*state, state.dtype == np.float32], np.float64)
+
+    def set_state(self, env: Env, state: np.ndarray) -> None:
+        """Sets the state."""
+        innermost(env).state = np.array(state[:2], np.float32 if state[2] else np.float64)
+
+
 class SimulatorAdapter:
     """A simulator of urbe behind Gymnasium's interface; copies draw the same random numbers as the environment."""
 
@@ -119,7 +135,7 @@ _EXACT: dict[type[Any], Adapter] = {
     CartPoleEnv: CartPoleAdapter(),
     AcrobotEnv: AttributesAdapter((*_LINKS, "torque_noise_max"), above_zero=_LINKS),
     MountainCarEnv: AttributesAdapter(("force", "gravity")),
-    Continuous_MountainCarEnv: AttributesAdapter(("power",)),
+    Continuous_MountainCarEnv: ContinuousCarAdapter(),
     PendulumEnv: AttributesAdapter(("g", "m", "l", "dt"), above_zero=("m", "l", "dt")),
     SimulatorEnv: SimulatorAdapter(),
 }

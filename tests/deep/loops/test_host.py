@@ -162,6 +162,10 @@ KEPT = {
     "CartPole": lambda: gymnasium.make("CartPole-v1", max_episode_steps=17),
     "Acrobot": lambda: gymnasium.make("Acrobot-v1", max_episode_steps=17),
     "MountainCar": lambda: gymnasium.make("MountainCar-v0", max_episode_steps=17),
+    "MountainCarContinuous": lambda: DiscreteActions(
+        gymnasium.make("MountainCarContinuous-v0", max_episode_steps=17), [-1.0, 0.3, 1.0]
+    ),
+    "Pendulum": lambda: DiscreteActions(gymnasium.make("Pendulum-v1", max_episode_steps=17), [-2.0, 0.5, 2.0]),
     "DeepSea": lambda: gymnasium.make("urbe/DeepSea-v0", slip=0.3),
     "MarsRover": lambda: gymnasium.make("urbe/MarsRover-v0"),
     "InvertedPendulum": lambda: DiscreteActions(gymnasium.make("InvertedPendulum-v5"), [-3.0, 0.5, 3.0]),

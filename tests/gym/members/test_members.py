@@ -340,11 +340,12 @@ def test_observations_that_do_not_fit_their_space_are_named():
         dqn(gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point"), seed=0)
 
 
-class Shifted(gymnasium.RewardWrapper):
+class Shifted(gymnasium.Wrapper):
     """A wrapper without attributes."""
 
-    def reward(self, reward):
-        return reward - 0.5
+    def step(self, action):
+        obs, reward, *rest = self.env.step(action)
+        return obs, reward - 0.5, *rest
 
 
 class Late(gymnasium.Wrapper):

@@ -171,7 +171,7 @@ def test_lines_are_named_where_ids_are_wrong_or_rows_contradict(tmp_path):
     assert len(read_log(path, missing="drop", missing_values=[-999])) == 1
     path.write_text("s;a;r;time\nx;y;1;1\nx;y;2;2\nx;y;3;2\n")
     with pytest.raises(
-        ModelFileError, match=r"line 4, column r: found 3 and 2 in line 3, which .* one row for each\.$"
+        ModelFileError, match=r"line 4, column r: found 3 and 2 in line 3, which .* one row for each\. If time begins"
     ):
         read_log(path)
 

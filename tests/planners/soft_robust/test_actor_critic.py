@@ -164,7 +164,7 @@ def test_refusals():
     models, shares = random_models(0)
     with pytest.raises(ValueError, match="episodes of these models never end"):
         SoftRobustActorCritic(models, shares, draw="episode", seed=0)
-    with pytest.raises(ValueError, match=r"models\[1\] is .* expected the states and actions"):
+    with pytest.raises(ValueError, match=r"models\[1\] is .* expected the same states and actions as"):
         soft_robust_model([models[0], BETS[0]], [0.5, 0.5])
     with pytest.raises(ValueError, match=r"actor_power is 0\.6, expected more than critic_power"):
         ActorCriticRates(critic_power=0.6, actor_power=0.6)
