@@ -30,8 +30,8 @@ Written by `python -m benchmarks.learning --write docs/benchmarks.md` on {day}: 
 Both learners have the hyper-parameters that the RL Baselines3 Zoo tuned for Stable-Baselines3's DQN, the same number of
 steps, and one thread (`benchmarks/learning/problems.py`). A score is the mean undiscounted return of {episodes} greedy
 episodes after training, through Gymnasium and from the same initial states for all. The table has the interquartile
-mean (IQM) over seeds with 95 % bootstrap intervals over seeds; the difference of two IQMs has its own interval, with
-independent seeds. CPU seconds are of training without imports, the minimum over seeds, because other work on the
+mean (IQM) over seeds with 95 % bootstrap intervals over seeds; for the difference of two IQMs, seeds are resampled in
+pairs of the same number. CPU seconds are of training without imports, the minimum over seeds, because other work on the
 machine only adds to them; urbe's include compilation, which is also listed separately. {changes}{unfinished}The target
 is a difference whose interval reaches 0 or lies above it, with at most a third of Stable-Baselines3's CPU time."""
 
@@ -83,11 +83,11 @@ def _rows(found: Found, environment: str) -> Iterator[str]:
         if len(scores) < 2:
             continue
         seconds = _least(found, environment, learner, "seconds")
-        cells = [environment, name, str(len(scores)), *_interval(_bootstrap(scores))]
+        cells = [environment, name, str(len(scores)), *_interval(_own(scores))]
         if learner == PEER or len(peer) < 2:
             yield _row([*cells, "", "", f"{seconds:.0f}", "", "", ""])
             continue
-        difference = _bootstrap(scores, peer)
+        difference = _difference(scores, peer)
         share = seconds / _least(found, environment, PEER, "seconds")
         compiling = _least(found, environment, learner, "compile_seconds")
         verdict = "met" if difference.high >= 0.0 and share <= RATIO else "**missed**"
@@ -95,8 +95,9 @@ def _rows(found: Found, environment: str) -> Iterator[str]:
         yield _row([*cells, *_interval(difference), *costs])
 
 
-def _scores(found: Found, environment: str, learner: str) -> FloatArray:
-    return np.array([each.score for cell, each in found.items() if cell[:2] == (environment, learner)])
+def _scores(found: Found, environment: str, learner: str) -> dict[int, float]:
+    """Returns the score of each seed."""
+    return {cell.seed: each.score for cell, each in found.items() if cell[:2] == (environment, learner)}
 
 
 def _least(found: Found, environment: str, learner: str, name: Literal["seconds", "compile_seconds"]) -> float:
@@ -104,13 +105,20 @@ def _least(found: Found, environment: str, learner: str, name: Literal["seconds"
     return float(min(chosen))
 
 
-def _bootstrap(scores: FloatArray, peer: FloatArray | None = None) -> ConfidenceInterval:
-    """Computes the IQM, or its difference from the peer's; each group of seeds is resampled independently."""
-    if peer is None:
-        return stratified_bootstrap(iqm, [scores], np.random.default_rng(0))
-    return stratified_bootstrap(
-        lambda groups: iqm([groups[0]]) - iqm([groups[1]]), [scores, peer], np.random.default_rng(0)
-    )
+def _own(scores: dict[int, float]) -> ConfidenceInterval:
+    return stratified_bootstrap(iqm, [np.array(list(scores.values()))], np.random.default_rng(0))
+
+
+def _difference(ours: dict[int, float], theirs: dict[int, float]) -> ConfidenceInterval:
+    """Computes the difference of the two IQMs over the seeds of both, with seeds resampled in pairs."""
+    seeds = sorted(ours.keys() & theirs.keys())
+    pairs = np.array([[ours[seed], theirs[seed]] for seed in seeds])
+
+    def difference(groups: Sequence[FloatArray]) -> FloatArray:
+        drawn = pairs[groups[0].astype(np.int64)]
+        return iqm([drawn[..., 0]]) - iqm([drawn[..., 1]])
+
+    return stratified_bootstrap(difference, [np.arange(len(seeds))], np.random.default_rng(0))
 
 
 def _interval(found: ConfidenceInterval) -> list[str]:
