@@ -34,7 +34,7 @@ class PlanningTask(NamedTuple):
       whole: the posterior with its uncertain rewards, and the whole failure probability, for methods that treat
         rewards like transitions.
       certify: number of fresh draws from which the guarantee will be computed (`urbe.planners.guarantee`).
-      report: is told the progress of work other than `solve`, which reports its own.
+      report: receives the progress of work other than `solve`, which reports its own.
     """
 
     posterior: Posterior

@@ -127,7 +127,7 @@ class StreamedDraws:
       rng: source of the draws.
       draws: M.
       rank: which of the lowest values the quantile is.
-      report: is told the progress of drawing.
+      report: receives the progress of drawing.
     """
 
     def __init__(

@@ -99,7 +99,7 @@ def guarantee(
       delta: probability with which each bound may fail.
       rng: generator not used for anything else.
       draws: number of models; a quarter of them only sets the scale of the states.
-      report: is told the progress.
+      report: receives the progress.
 
     Raises:
       ValueError: there are too few draws for `delta`; the message names the number needed.

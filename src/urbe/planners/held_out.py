@@ -72,7 +72,7 @@ def hold_out(
       start: `(S,)` distribution of the first state.
       rng: generator not used for anything else.
       draws: number of models.
-      report: is told the progress.
+      report: receives the progress.
     """
     model = posterior.model
     values: list[list[FloatArray]] = [[] for _ in policies]

@@ -56,7 +56,7 @@ def credible_l1_centred(
       confidence, draws, union: as in `credible_l1`.
       rounds: largest number of improvements of each centre; each costs a few linear programs. Rows are processed one
         at a time, with memory for the draws of one row.
-      report: is told the progress.
+      report: receives the progress.
 
     >>> import urbe
     >>> posterior = Posterior.before(urbe.library.riverswim(6), 0.5).with_counts(np.arange(22.0) % 3)

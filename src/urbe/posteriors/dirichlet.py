@@ -198,7 +198,7 @@ class Posterior:
         return self.model_with(self.probability, None if self.rewards is None else self.rewards.mean)
 
     def draws(self, rng: np.random.Generator, size: int, *, report: Report = silent) -> FloatArray:
-        """`(size, E)` probabilities of all rows, drawn `size` times; `report` is told the progress."""
+        """`(size, E)` probabilities of all rows, drawn `size` times; `report` receives the progress."""
         checks.generator("rng", rng)
         return dirichlet_draws(
             rng, self.concentration, self.model.rows.entry_start, checks.whole_number("size", size, 0), report

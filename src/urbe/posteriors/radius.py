@@ -53,7 +53,7 @@ def credible_l1(
       draws: M, at least 1 / (1 - level): the quantile must have draws beyond it. With more than 5e8 numbers in all,
         rows share random numbers (`urbe.posteriors.shared_draws`), which does not bias the radius of any row.
       union: whether all rows hold simultaneously with `confidence` (level = 1 - delta / R), or each one (1 - delta).
-      report: is told the progress.
+      report: receives the progress.
 
     Returns:
       `(R,)` in [0, 2].

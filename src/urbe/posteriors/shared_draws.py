@@ -67,7 +67,7 @@ class SharedDraws:
       posterior: distribution of the draws.
       rng: source of the common numbers; one generator is spawned from it.
       draws: M, at least 1.
-      report: is told the progress of each request.
+      report: receives the progress of each request.
     """
 
     def __init__(self, posterior: Posterior, rng: np.random.Generator, draws: int, report: Report = silent) -> None:
