@@ -166,3 +166,39 @@ def test_errors_say_what_to_do():
     model = limited_deviations(mdp, shared, 1)
     with pytest.raises(ValueError, match=r"expected the labelled model that belongs to this set, of 6 states"):
         urbe.solve(mdp, model.set)
+
+
+@pytest.mark.parametrize("ball", [L1Ball(0.7, support="nominal"), KLBall(0.2)], ids=str)
+def test_the_stated_error_covers_rounding_by_large_values(ball):
+    """T (v + c) = T v + gamma c, whatever c; only the rounding grows with it."""
+    model = limited_deviations(random_model(5), SRectangular(ball), 1)
+    operator = model.set.operator(model.mdp)
+    rng, seen = np.random.default_rng(0), 0.0
+    for _ in range(10):
+        v, constant = rng.normal(size=model.mdp.n_states), 10.0 ** rng.uniform(6, 12)
+        near, far = operator.improve(v).value, operator.improve(v + constant).value
+        moved = np.longdouble(0.9) * np.longdouble(constant)
+        apart = float(np.abs(far.astype(np.longdouble) - moved - near.astype(np.longdouble)).max())
+        given = float(np.abs((v + constant) - constant - v).max())  # v itself is rounded there
+        assert apart <= operator.error(v) + operator.error(v + constant) + 0.9 * given
+        seen = max(seen, apart - 0.9 * given)
+    assert seen > 0.0
+
+
+def test_options_mixed_differently_for_each_action_are_rejected():
+    """Nature picks the option before it knows the action: its probability is the same for all of them."""
+    model = limited_deviations(random_model(5), SRectangular(L1Ball(0.7, support="nominal")), 1)
+    operator, v = model.set.operator(model.mdp), np.random.default_rng(0).normal(size=model.mdp.n_states)
+    policy = operator.improve(v).policy
+    fair = operator.kernel(v, policy)
+    assert operator.evidence(fair, True).failure is None
+    label = fair.successor // 3
+    mixed = np.flatnonzero([len(set(label[fair.entry_row == row])) == 2 for row in range(fair.n_rows)])
+    assert len(mixed)  # nature randomises
+    gone = (fair.entry_row == mixed[0]) & (label == label[fair.entry_row == mixed[0]][0])
+    probability = np.where(gone, 0.0, fair.probability)
+    of_row = fair.entry_row == mixed[0]
+    probability[of_row] /= probability[of_row].sum()
+    found = operator.evidence(replace(fair, probability=probability), True)
+    assert "differ between actions" in found.failure
+    assert found.excess > 0.01
